@@ -77,10 +77,10 @@ typedef struct gnomon_dedup_options {
     const char *work;       /* the folder of temporary files; NULL (default): $TMPDIR, else /tmp */
 } gnomon_dedup_options;
 
-#define GNOMON_DEDUP_OPTIONS_INIT                                                               \
-    {                                                                                           \
-        sizeof(gnomon_dedup_options), 3, 0, 0, 0, 0.8, 0.95, 0, 0, 0, 0, 0, 256,                \
-            GNOMON_DEDUP_FIRST, 0, NULL                                                         \
+#define GNOMON_DEDUP_OPTIONS_INIT                                                \
+    {                                                                            \
+        sizeof(gnomon_dedup_options), 3, 0, 0, 0, 0.8, 0.95, 0, 0, 0, 0, 0, 256, \
+            GNOMON_DEDUP_FIRST, 0, NULL                                          \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_dedup_options_init(gnomon_dedup_options *options, size_t size);
@@ -100,7 +100,8 @@ typedef struct gnomon_documents {
  * it. */
 typedef struct gnomon_dedup gnomon_dedup;
 
-/* Errors: ARGUMENT (options), NOT_FOUND (options.work), MEMORY. On failure *out is NULL. */
+/* Errors: ARGUMENT (options), NOT_FOUND (options.work), DEVICE (a named device), MEMORY. On failure
+ * *out is NULL. */
 GNOMON_API gnomon_status gnomon_dedup_create(gnomon_context *ctx,
                                              const gnomon_dedup_options *options,
                                              gnomon_dedup **out);
@@ -201,10 +202,10 @@ typedef struct gnomon_corpus_options {
     void *user;            /* for bad */
 } gnomon_corpus_options;
 
-#define GNOMON_CORPUS_OPTIONS_INIT                                                              \
-    {                                                                                           \
-        sizeof(gnomon_corpus_options), GNOMON_CORPUS_AUTO, "text", NULL, (int64_t)1 << 24, 0,   \
-            NULL, NULL                                                                          \
+#define GNOMON_CORPUS_OPTIONS_INIT                                                            \
+    {                                                                                         \
+        sizeof(gnomon_corpus_options), GNOMON_CORPUS_AUTO, "text", NULL, (int64_t)1 << 24, 0, \
+            NULL, NULL                                                                        \
     }
 GNOMON_API gnomon_status gnomon_corpus_options_init(gnomon_corpus_options *options, size_t size);
 
@@ -212,8 +213,8 @@ GNOMON_API gnomon_status gnomon_corpus_options_init(gnomon_corpus_options *optio
 typedef struct gnomon_corpus gnomon_corpus;
 
 /* Opens path; "-" is standard input. A gzip stream is read through.
- * Errors: ARGUMENT (options), NOT_FOUND, IO, DATA (a broken gzip stream), MEMORY. On failure *out is
- * NULL. */
+ * Errors: ARGUMENT (options), NOT_FOUND, IO, DATA (a broken gzip stream), MEMORY. On failure *out
+ * is NULL. */
 GNOMON_API gnomon_status gnomon_corpus_open(gnomon_context *ctx, const char *path,
                                             const gnomon_corpus_options *options,
                                             gnomon_corpus **out);

@@ -84,9 +84,8 @@ static gnomon_status meet_block(banding *b, const uint64_t *bucket, int64_t coun
         bool any = false;
         for (int64_t h = 0; h < *head_count; h++) {
             double similarity = h < m.head_count ? b->near[at * HEADS + h] : -1;
-            if (h >= m.head_count &&
-                !gnomon_dedup_near(d, gnomon_dedup_set(d, heads[h]), gnomon_dedup_set(d, s),
-                                   &similarity))
+            if (h >= m.head_count && !gnomon_dedup_near(d, gnomon_dedup_set(d, heads[h]),
+                                                        gnomon_dedup_set(d, s), &similarity))
                 similarity = -1;
             if (similarity < 0) continue;
             GNOMON_TRY(gnomon_dedup_add_edge(d, heads[h], s, similarity));
@@ -127,8 +126,8 @@ static gnomon_status scan_band(banding *b, const uint64_t *keys)
         }
         for (int64_t i = begin; i < end; i++)
             for (int64_t j = i + 1; j < end; j++)
-                GNOMON_TRY(gnomon_candidates_add(d, &b->candidates, (uint32_t)keys[i],
-                                                 (uint32_t)keys[j]));
+                GNOMON_TRY(
+                    gnomon_candidates_add(d, &b->candidates, (uint32_t)keys[i], (uint32_t)keys[j]));
     }
     return GNOMON_OK;
 }

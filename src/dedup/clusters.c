@@ -3,7 +3,6 @@
 #include "base/threads.h"
 #include "dedup/state.h"
 
-
 static uint64_t key_of(const gnomon_dedup_pair *p)
 {
     return (uint64_t)p->i << 32 | p->j;

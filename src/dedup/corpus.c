@@ -93,10 +93,9 @@ static gnomon_corpus_kind kind_for(const char *path)
 
 static gnomon_status check(gnomon_context *ctx, const gnomon_corpus_options *o)
 {
-    GNOMON_FAIL_IF(o->kind < GNOMON_CORPUS_AUTO || o->kind > GNOMON_CORPUS_FILES, ctx,
-                   GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("options.kind") " is %d; it must be one of gnomon_corpus_kind",
-                   (int)o->kind);
+    GNOMON_FAIL_IF(
+        o->kind < GNOMON_CORPUS_AUTO || o->kind > GNOMON_CORPUS_FILES, ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("options.kind") " is %d; it must be one of gnomon_corpus_kind", (int)o->kind);
     GNOMON_NEED(ctx, o->field, "options.field");
     GNOMON_FAIL_IF(o->max_bytes < 1 || o->max_bytes > (int64_t)1 << 40, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.max_bytes") " is %" PRId64 "; it must be from 1 to 2^40",
@@ -219,8 +218,8 @@ static void explain(const gnomon_corpus *c, const document *d, char why[WHY])
         snprintf(why, WHY, "the document has more than %" PRId64 " bytes", c->options.max_bytes);
         return;
     case BROKEN:
-        json_decref(
-            gnomon_json_read(c->buffer + d->begin, (size_t)(d->end - d->begin), 0, &error, &memory));
+        json_decref(gnomon_json_read(c->buffer + d->begin, (size_t)(d->end - d->begin), 0, &error,
+                                     &memory));
         snprintf(why, WHY, "broken JSON: %s", memory ? "out of memory" : error.text);
         return;
     case NO_OBJECT:
@@ -313,8 +312,8 @@ static gnomon_status new_document(gnomon_corpus *c, document **out)
 {
     if (c->count == c->document_room) {
         const int64_t room = 2 * c->document_room + 256;
-        GNOMON_TRY(gnomon_grow(c->ctx, &c->documents, c->count, room, sizeof *c->documents,
-                               "documents"));
+        GNOMON_TRY(
+            gnomon_grow(c->ctx, &c->documents, c->count, room, sizeof *c->documents, "documents"));
         c->document_room = room;
     }
     *out = &c->documents[c->count++];
@@ -554,10 +553,9 @@ gnomon_status gnomon_corpus_next(gnomon_corpus *c, gnomon_documents *out, const 
         c->offsets[2 * n + i] = c->tree == NULL && d->line == 1 && d->begin == 3 ? 0 : d->begin;
         c->offsets[3 * n + i] = d->raw_end;
     }
-    const gnomon_documents all = {sizeof all,         n,
-                                  c->buffer,          c->offsets,
-                                  c->offsets + n,     c->offsets + 2 * n,
-                                  c->offsets + 3 * n};
+    const gnomon_documents all = {
+        sizeof all,        n, c->buffer, c->offsets, c->offsets + n, c->offsets + 2 * n,
+        c->offsets + 3 * n};
     gnomon_write_result(out, &all, sizeof all);
     if (names != NULL) *names = c->name_list;
     return GNOMON_OK;

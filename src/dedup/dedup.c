@@ -1,6 +1,7 @@
 /* The calls: what is asked for, documents as they come, and the order of the steps. */
 #include "base/arithmetic.h"
 #include "base/clock.h"
+#include "base/device.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/threads.h"
@@ -63,6 +64,7 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
     if (options != NULL)
         GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_dedup_options, options, &o));
     GNOMON_TRY(check(ctx, &o));
+    GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT, "deduplication runs on the CPU"));
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *d, "a deduplication", &d));
     d->ctx = ctx;
     d->options = o;
@@ -200,14 +202,13 @@ static gnomon_status take_slice(slice *s)
     return GNOMON_OK;
 }
 
-static gnomon_status check_offsets(gnomon_dedup *d, const gnomon_documents *from,
-                                   const char *what, const int64_t *begins, const int64_t *ends)
+static gnomon_status check_offsets(gnomon_dedup *d, const gnomon_documents *from, const char *what,
+                                   const int64_t *begins, const int64_t *ends)
 {
     for (int64_t i = 0; i < from->count; i++)
         GNOMON_FAIL_IF(begins[i] < 0 || ends[i] < begins[i], d->ctx, GNOMON_ERROR_ARGUMENT,
-                       GNOMON_ARG("documents.%s")
-                       ": document %" PRId64 " is [%" PRId64 ", %" PRId64
-                       "); it must be ascending offsets",
+                       GNOMON_ARG("documents.%s") ": document %" PRId64 " is [%" PRId64 ", %" PRId64
+                                                  "); it must be ascending offsets",
                        what, i, begins[i], ends[i]);
     return GNOMON_OK;
 }
@@ -339,9 +340,10 @@ static gnomon_status run(gnomon_dedup *d)
 gnomon_status gnomon_dedup_run(gnomon_dedup *d, gnomon_dedup_result *result)
 {
     GNOMON_NEED(NULL, d, "dedup");
-    if (result != NULL) GNOMON_TRY(GNOMON_OPEN_RESULT(d->ctx, "result", gnomon_dedup_result, result));
-    GNOMON_FAIL_IF(d->done || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("dedup") " %s", d->done ? "has run" : "is of no use after a failure");
+    if (result != NULL)
+        GNOMON_TRY(GNOMON_OPEN_RESULT(d->ctx, "result", gnomon_dedup_result, result));
+    GNOMON_FAIL_IF(d->done || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("dedup") " %s",
+                   d->done ? "has run" : "is of no use after a failure");
     const gnomon_status status = run(d);
     d->broken = status != GNOMON_OK;
     d->done = !d->broken;

@@ -11,8 +11,7 @@ static bool equal(const gnomon_dedup *d, int64_t a, int64_t b)
     const int64_t at = gnomon_dedup_begin(d, a), other = gnomon_dedup_begin(d, b);
     const int64_t bytes = d->ends[a] - at;
     return d->hashes[a] == d->hashes[b] && bytes == d->ends[b] - other &&
-           (bytes == 0 ||
-            memcmp(d->sets.data + at, d->sets.data + other, (size_t)bytes) == 0);
+           (bytes == 0 || memcmp(d->sets.data + at, d->sets.data + other, (size_t)bytes) == 0);
 }
 
 static bool is_empty(const gnomon_dedup *d, int64_t document)
@@ -70,8 +69,7 @@ gnomon_status gnomon_dedup_group(gnomon_dedup *d)
 {
     uint64_t *keys = NULL, *scratch = NULL;
     gnomon_status status = gnomon_alloc(d->ctx, d->count, sizeof *d->group, "groups", &d->group);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc(d->ctx, d->count, sizeof *keys, "hashes", &keys);
+    if (status == GNOMON_OK) status = gnomon_alloc(d->ctx, d->count, sizeof *keys, "hashes", &keys);
     if (status == GNOMON_OK)
         status = gnomon_alloc(d->ctx, d->count, sizeof *scratch, "hashes", &scratch);
     if (status == GNOMON_OK) status = group(d, keys, scratch);

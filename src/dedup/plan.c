@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MOST_BANDS = 1024, MOST_ROWS = 64, SAMPLE = 1 << 16, TASK = 256 };
+enum { MOST_BANDS = 1024, MOST_ROWS = 64, SAMPLE = 1 << 14, TASK = 256 };
 
 /* The cost of a step in nanoseconds, the same on every machine, so that the choice is too. */
 static const double HASH = 0.3, KEY = 25, CANDIDATE = 100, MEMBER = 1;
@@ -31,8 +31,7 @@ static void sample_some(void *arg, int64_t task, int worker)
         j += j >= i;
         const gnomon_set a = gnomon_dedup_set(s->d, (int64_t)i);
         const gnomon_set b = gnomon_dedup_set(s->d, (int64_t)j);
-        s->similarity[at] =
-            (float)gnomon_dedup_similarity(a, b, gnomon_dedup_shared(a, b, 0));
+        s->similarity[at] = (float)gnomon_dedup_similarity(a, b, gnomon_dedup_shared(a, b, 0));
     }
 }
 
@@ -89,9 +88,9 @@ gnomon_status gnomon_dedup_plan(gnomon_dedup *d)
         choose(d, &s);
         gnomon_free(d->ctx, s.similarity);
         GNOMON_FAIL_IF(r->bands == 0, d->ctx, GNOMON_ERROR_UNSUPPORTED,
-                       GNOMON_ARG("options.similarity")
-                       " is %g: a recall of %g needs more than %d bands; use a larger similarity, a "
-                       "smaller recall, or recall 1",
+                       GNOMON_ARG("options.similarity") " is %g: a recall of %g needs more than %d "
+                                                        "bands; use a larger similarity, a "
+                                                        "smaller recall, or recall 1",
                        d->options.similarity, d->options.recall, MOST_BANDS);
     }
     const double one = pow(d->options.similarity, (double)r->rows);

@@ -75,8 +75,8 @@ typedef struct gnomon_candidates {
 gnomon_status gnomon_candidates_open(gnomon_dedup *d, gnomon_candidates *c);
 void gnomon_candidates_close(gnomon_dedup *d, gnomon_candidates *c);
 gnomon_status gnomon_candidates_verify(gnomon_dedup *d, gnomon_candidates *c);
-static inline gnomon_status gnomon_candidates_add(gnomon_dedup *d, gnomon_candidates *c,
-                                                  uint64_t a, uint64_t b)
+static inline gnomon_status gnomon_candidates_add(gnomon_dedup *d, gnomon_candidates *c, uint64_t a,
+                                                  uint64_t b)
 {
     if (c->count == c->room) GNOMON_TRY(gnomon_candidates_verify(d, c));
     c->pairs[c->count++] = a << 32 | b;

@@ -83,9 +83,9 @@ static void check_some(void *arg, int64_t task, int worker)
     for (int64_t at = task * TASK; at < end; at++) {
         const uint64_t pair = k->c->pairs[at];
         double similarity;
-        const bool near = gnomon_dedup_near(k->d, gnomon_dedup_set(k->d, (int64_t)(pair >> 32)),
-                                            gnomon_dedup_set(k->d, (int64_t)(uint32_t)pair),
-                                            &similarity);
+        const bool near =
+            gnomon_dedup_near(k->d, gnomon_dedup_set(k->d, (int64_t)(pair >> 32)),
+                              gnomon_dedup_set(k->d, (int64_t)(uint32_t)pair), &similarity);
         k->c->similarity[at] = near ? similarity : -1;
     }
 }

@@ -1,11 +1,12 @@
 """Random projection, nearest neighbours, similarity joins and randomized factorisation.
 
-Functions: `sketch`, `adjoint`, `operator`, `distortion`, `min_dim`, `neighbors`, `join`, `svd`, `hosvd`, `lstsq`, `matmul`.
+Functions: `sketch`, `adjoint`, `operator`, `distortion`, `min_dim`, `neighbors`, `join`, `dedup`, `svd`, `hosvd`, `lstsq`, `matmul`.
 Classes: `Operator`, `Sketcher`, `Index`.
 """
 from __future__ import annotations
 
 from ._context import config_context, get_config, set_config
+from ._dedup import Dedup, DedupInfo, dedup
 from ._errors import (ArgumentError, BusyError, Cancelled, DataError, DeviceError, FileError, GnomonError, InternalError,
                       MissingFileError, OutOfMemoryError, UnsupportedError)
 from ._factor import SVD, Certificate, LeastSquares, Tucker, hosvd, lstsq, matmul, svd, svd_blas, svd_missing
@@ -17,10 +18,10 @@ from ._search import JoinInfo, Neighbors, Pairs, join, metrics, neighbors
 from ._sketch import Distortion, Sketcher, Summary, adjoint, distortion, min_dim, sketch
 
 __all__ = [
-    "ArgumentError", "BusyError", "Cancelled", "Certificate", "DataError", "DeviceError", "Distortion", "FileError",
-    "GnomonError", "Index", "InternalError", "JoinInfo", "LeastSquares", "MissingFileError", "Neighbors",
+    "ArgumentError", "BusyError", "Cancelled", "Certificate", "DataError", "Dedup", "DedupInfo", "DeviceError", "Distortion",
+    "FileError", "GnomonError", "Index", "InternalError", "JoinInfo", "LeastSquares", "MissingFileError", "Neighbors",
     "Operator", "OutOfMemoryError", "Pairs", "SVD", "Sketcher", "Summary", "Tucker", "Tuning", "UnsupportedError",
-    "__version__", "adjoint", "config_context", "distortion", "families", "get_config", "hosvd", "join", "kinds",
-    "library_path", "lstsq", "matmul", "metrics", "min_dim", "neighbors", "operator", "set_config", "sketch", "svd",
+    "__version__", "adjoint", "config_context", "dedup", "distortion", "families", "get_config", "hosvd", "join",
+    "kinds", "library_path", "lstsq", "matmul", "metrics", "min_dim", "neighbors", "operator", "set_config", "sketch", "svd",
     "svd_blas", "svd_missing",
 ]

@@ -112,6 +112,15 @@ GNOMON_JOIN_AUTO = 0
 GNOMON_JOIN_EXACT = 1
 GNOMON_JOIN_LSH = 2
 GNOMON_JOIN_WHY = 256
+GNOMON_DEDUP_FIRST = 0
+GNOMON_DEDUP_LONGEST = 1
+GNOMON_DEDUP_HISTOGRAM = 20
+GNOMON_DEDUP_LARGEST = 10
+GNOMON_DEDUP_WHY = 256
+GNOMON_CORPUS_AUTO = 0
+GNOMON_CORPUS_LINES = 1
+GNOMON_CORPUS_JSON = 2
+GNOMON_CORPUS_FILES = 3
 GNOMON_ACCESS_SEEK = 1
 GNOMON_ACCESS_COLUMNS = 2
 GNOMON_ACCESS_SPARSE = 4
@@ -795,6 +804,95 @@ class gnomon_pairs(c.Structure):
     ]
 
 
+class gnomon_dedup_options(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("ngram", c.c_int64),
+        ("characters", c.c_int),
+        ("lower", c.c_int),
+        ("punctuation", c.c_int),
+        ("similarity", c.c_double),
+        ("recall", c.c_double),
+        ("bands", c.c_int64),
+        ("rows", c.c_int64),
+        ("seed", c.c_uint64),
+        ("exact", c.c_int),
+        ("unverified", c.c_int),
+        ("bucket", c.c_int64),
+        ("keep", c.c_int),
+        ("keep_raw", c.c_int),
+        ("work", c.c_char_p),
+    ]
+
+
+class gnomon_documents(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("count", c.c_int64),
+        ("text", c.c_char_p),
+        ("begins", c.POINTER(c.c_int64)),
+        ("ends", c.POINTER(c.c_int64)),
+        ("raw_begins", c.POINTER(c.c_int64)),
+        ("raw_ends", c.POINTER(c.c_int64)),
+    ]
+
+
+class gnomon_dedup_result(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("documents", c.c_int64),
+        ("text_bytes", c.c_int64),
+        ("empty", c.c_int64),
+        ("distinct", c.c_int64),
+        ("ngrams", c.c_int64),
+        ("kept", c.c_int64),
+        ("kept_bytes", c.c_int64),
+        ("clusters", c.c_int64),
+        ("clustered", c.c_int64),
+        ("largest", c.c_int64 * GNOMON_DEDUP_LARGEST),
+        ("pairs", c.c_int64),
+        ("histogram", c.c_int64 * GNOMON_DEDUP_HISTOGRAM),
+        ("bands", c.c_int64),
+        ("rows", c.c_int64),
+        ("recall_bound", c.c_double),
+        ("large", c.c_int64),
+        ("uncompared", c.c_int64),
+        ("candidates", c.c_int64),
+        ("add_seconds", c.c_double),
+        ("group_seconds", c.c_double),
+        ("plan_seconds", c.c_double),
+        ("hash_seconds", c.c_double),
+        ("verify_seconds", c.c_double),
+        ("cluster_seconds", c.c_double),
+        ("spilled", c.c_int),
+        ("why", c.c_char * GNOMON_DEDUP_WHY),
+    ]
+
+
+class gnomon_dedup_pair(c.Structure):
+    _fields_ = [
+        ("i", c.c_uint32),
+        ("j", c.c_uint32),
+        ("similarity", c.c_double),
+    ]
+
+
+gnomon_corpus_bad = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_int64, c.c_char_p)
+
+
+class gnomon_corpus_options(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("kind", c.c_int),
+        ("field", c.c_char_p),
+        ("id", c.c_char_p),
+        ("max_bytes", c.c_int64),
+        ("names", c.c_int),
+        ("bad", gnomon_corpus_bad),
+        ("user", c.c_void_p),
+    ]
+
+
 class gnomon_read_options(c.Structure):
     _fields_ = [
         ("struct_size", c.c_size_t),
@@ -921,6 +1019,11 @@ STRUCTS = [
     gnomon_join_result,
     gnomon_join_points,
     gnomon_pairs,
+    gnomon_dedup_options,
+    gnomon_documents,
+    gnomon_dedup_result,
+    gnomon_dedup_pair,
+    gnomon_corpus_options,
     gnomon_read_options,
     gnomon_data_info,
     gnomon_write_options,
@@ -1034,6 +1137,16 @@ ENUMS = {
         "GNOMON_JOIN_AUTO",
         "GNOMON_JOIN_EXACT",
         "GNOMON_JOIN_LSH",
+    ],
+    "gnomon_dedup_keep": [
+        "GNOMON_DEDUP_FIRST",
+        "GNOMON_DEDUP_LONGEST",
+    ],
+    "gnomon_corpus_kind": [
+        "GNOMON_CORPUS_AUTO",
+        "GNOMON_CORPUS_LINES",
+        "GNOMON_CORPUS_JSON",
+        "GNOMON_CORPUS_FILES",
     ],
 }
 
@@ -1175,6 +1288,19 @@ FUNCTIONS = {
     "gnomon_clusters_add": (c.c_int, [c.c_void_p, c.c_int64, c.c_int64]),
     "gnomon_clusters_label": (c.c_int64, [c.c_void_p, c.POINTER(c.c_int64), c.POINTER(c.c_int64)]),
     "gnomon_clusters_destroy": (None, [c.c_void_p]),
+    "gnomon_dedup_options_init": (c.c_int, [c.POINTER(gnomon_dedup_options), c.c_size_t]),
+    "gnomon_dedup_create": (c.c_int, [c.c_void_p, c.POINTER(gnomon_dedup_options), c.POINTER(c.c_void_p)]),
+    "gnomon_dedup_add": (c.c_int, [c.c_void_p, c.POINTER(gnomon_documents)]),
+    "gnomon_dedup_run": (c.c_int, [c.c_void_p, c.POINTER(gnomon_dedup_result)]),
+    "gnomon_dedup_representatives": (c.POINTER(c.c_int64), [c.c_void_p]),
+    "gnomon_dedup_pairs": (c.POINTER(gnomon_dedup_pair), [c.c_void_p, c.POINTER(c.c_int64)]),
+    "gnomon_dedup_write": (c.c_int, [c.c_void_p, c.c_char_p]),
+    "gnomon_dedup_destroy": (None, [c.c_void_p]),
+    "gnomon_corpus_options_init": (c.c_int, [c.POINTER(gnomon_corpus_options), c.c_size_t]),
+    "gnomon_corpus_open": (c.c_int, [c.c_void_p, c.c_char_p, c.POINTER(gnomon_corpus_options), c.POINTER(c.c_void_p)]),
+    "gnomon_corpus_next": (c.c_int, [c.c_void_p, c.POINTER(gnomon_documents), c.POINTER(c.POINTER(c.c_char_p))]),
+    "gnomon_corpus_kind_of": (c.c_int, [c.c_void_p]),
+    "gnomon_corpus_close": (None, [c.c_void_p]),
     "gnomon_read_options_init": (c.c_int, [c.POINTER(gnomon_read_options), c.c_size_t]),
     "gnomon_reader_open": (c.c_int, [c.c_void_p, c.c_char_p, c.POINTER(gnomon_read_options), c.POINTER(c.c_void_p)]),
     "gnomon_reader_close": (None, [c.c_void_p]),

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct given {
     int64_t characters;
@@ -314,7 +315,11 @@ static int read_input(cli_dedup_job *j, const char *path)
     gnomon_corpus *corpus = NULL;
     gnomon_documents batch = {.struct_size = sizeof batch};
     const char *const *names;
+    struct stat st;
     int code = -1;
+    if (j->corpus.kind != GNOMON_CORPUS_AUTO && j->corpus.kind != GNOMON_CORPUS_FILES &&
+        stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return cli_usage(j->app, "--text: %s is a folder; use --text files", path);
     gnomon_status status = gnomon_corpus_open(j->app->ctx, path, &j->corpus, &corpus);
     if (status == GNOMON_OK && gnomon_corpus_kind_of(corpus) == GNOMON_CORPUS_FILES) {
         j->files = 1;
@@ -365,9 +370,8 @@ int cli_dedup(int argc, char **argv)
     cli_app app;
     given g = {0};
     static cli_dedup_job j; /* large: the names of many inputs */
-    j = (cli_dedup_job){.app = &app,
-                        .corpus = GNOMON_CORPUS_OPTIONS_INIT,
-                        .options = GNOMON_DEDUP_OPTIONS_INIT};
+    j = (cli_dedup_job){
+        .app = &app, .corpus = GNOMON_CORPUS_OPTIONS_INIT, .options = GNOMON_DEDUP_OPTIONS_INIT};
     cli_init(&app, "dedup");
     int code = parse(&j, &g, argc, argv);
     if (code < 0) code = check(&j, &g);

@@ -35,12 +35,13 @@ void cli_dedup_words(const cli_dedup_job *j)
         cli_say(j->app, "%lld bad documents were left out.\n", (long long)j->skipped);
     cli_say(j->app, "%lld distinct %s", (long long)r->distinct,
             j->options.exact ? "texts" : "sets of n-grams");
-    if (r->empty > 0) cli_say(j->app, ", and %lld documents without an n-gram", (long long)r->empty);
+    if (r->empty > 0)
+        cli_say(j->app, ", and %lld documents without an n-gram", (long long)r->empty);
     if (r->bands > 0)
-        cli_say(j->app, "; %lld bands of %lld MinHash values, %lld candidates",
-                (long long)r->bands, (long long)r->rows, (long long)r->candidates);
-    cli_say(j->app, ".\n%lld pairs; %lld clusters, with %lld documents in them", (long long)r->pairs,
-            (long long)r->clusters, (long long)r->clustered);
+        cli_say(j->app, "; %lld bands of %lld MinHash values, %lld candidates", (long long)r->bands,
+                (long long)r->rows, (long long)r->candidates);
+    cli_say(j->app, ".\n%lld pairs; %lld clusters, with %lld documents in them",
+            (long long)r->pairs, (long long)r->clusters, (long long)r->clustered);
     for (int c = 0; c < GNOMON_DEDUP_LARGEST && r->largest[c] > 0; c++)
         cli_say(j->app, "%s%lld", c == 0 ? "; the largest: " : ", ", (long long)r->largest[c]);
     cli_say(j->app, ".\n");
@@ -70,12 +71,13 @@ json_t *cli_dedup_json(const cli_dedup_job *j)
     for (int i = 0; i < j->input_count; i++)
         json_array_append_new(inputs, cli_json_name(j->inputs[i]));
     json_t *figures = json_pack(
-        "{s:o, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:f, s:f}",
+        "{s:o, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:f, "
+        "s:f}",
         "inputs", inputs, "output", cli_json_name(j->output), "documents", (json_int_t)r->documents,
         "text_bytes", (json_int_t)r->text_bytes, "kept", (json_int_t)r->kept, "kept_bytes",
-        (json_int_t)r->kept_bytes, "skipped", (json_int_t)j->skipped, "empty",
-        (json_int_t)r->empty, "distinct", (json_int_t)r->distinct, "ngrams", (json_int_t)r->ngrams,
-        "pairs", (json_int_t)r->pairs, "clusters", (json_int_t)r->clusters, "clustered",
+        (json_int_t)r->kept_bytes, "skipped", (json_int_t)j->skipped, "empty", (json_int_t)r->empty,
+        "distinct", (json_int_t)r->distinct, "ngrams", (json_int_t)r->ngrams, "pairs",
+        (json_int_t)r->pairs, "clusters", (json_int_t)r->clusters, "clustered",
         (json_int_t)r->clustered, "largest_clusters", counts_of(r->largest, largest), "histogram",
         counts_of(r->histogram, GNOMON_DEDUP_HISTOGRAM), "exact", j->options.exact, "similarity",
         j->options.similarity, "recall_bound", r->recall_bound);
@@ -84,17 +86,16 @@ json_t *cli_dedup_json(const cli_dedup_job *j)
                            "rows", (json_int_t)r->rows, "candidates", (json_int_t)r->candidates,
                            "large_buckets", (json_int_t)r->large, "uncompared",
                            (json_int_t)r->uncompared, "spilled", r->spilled, "why", r->why));
-    figures = cli_json_join(
-        figures,
-        json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_seconds",
-                  cli_json_seconds(j->read_seconds - r->add_seconds), "ngram_seconds",
-                  cli_json_seconds(r->add_seconds), "group_seconds",
-                  cli_json_seconds(r->group_seconds), "plan_seconds",
-                  cli_json_seconds(r->plan_seconds), "hash_seconds",
-                  cli_json_seconds(r->hash_seconds), "verify_seconds",
-                  cli_json_seconds(r->verify_seconds), "cluster_seconds",
-                  cli_json_seconds(r->cluster_seconds), "write_seconds",
-                  cli_json_seconds(j->write_seconds)));
+    figures =
+        cli_json_join(figures, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "read_seconds",
+                                         cli_json_seconds(j->read_seconds - r->add_seconds),
+                                         "ngram_seconds", cli_json_seconds(r->add_seconds),
+                                         "group_seconds", cli_json_seconds(r->group_seconds),
+                                         "plan_seconds", cli_json_seconds(r->plan_seconds),
+                                         "hash_seconds", cli_json_seconds(r->hash_seconds),
+                                         "verify_seconds", cli_json_seconds(r->verify_seconds),
+                                         "cluster_seconds", cli_json_seconds(r->cluster_seconds),
+                                         "write_seconds", cli_json_seconds(j->write_seconds)));
     if (figures != NULL && j->skipped > 0)
         json_object_set(figures, "skipped_documents", j->skipped_list);
     return figures;

@@ -1,5 +1,6 @@
-/* Deduplication: every pair against sets that are compared one by one; the same bits for any memory,
- * threads and instruction set; large buckets; arguments; each allocation refused in turn. */
+/* Deduplication: every pair against sets that are compared one by one; the same bits for any
+ * memory, threads and instruction set; large buckets; arguments; each allocation refused in turn.
+ */
 #include "dedup/minhash.h"
 #include "dedup/sort.h"
 #include "dedup/state.h"
@@ -33,7 +34,8 @@ static int below(int n)
     return (int)((state >> 33) % (uint64_t)n);
 }
 
-/* Every second document changes a few words of an earlier one; the last third are of one template. */
+/* Every second document changes a few words of an earlier one; the last third are of one template.
+ */
 static corpus *make(int documents)
 {
     corpus *c = calloc(1, sizeof *c);
@@ -138,8 +140,8 @@ static void finds_the_pairs(void **unused)
         for (int i = 0; i < SOME; i++) {
             for (int j = i + 1; j < SOME; j++) {
                 const double s = similarity(c, i, j);
-                const bool there = at < r.count && r.pairs[at].i == (uint32_t)i &&
-                                   r.pairs[at].j == (uint32_t)j;
+                const bool there =
+                    at < r.count && r.pairs[at].i == (uint32_t)i && r.pairs[at].j == (uint32_t)j;
                 /* of equal documents the others are paired with the first one alone */
                 all += s >= o.similarity && !equal[i] && (!equal[j] || s == 1);
                 if (!there) continue;
@@ -258,11 +260,16 @@ static void utf8(void **unused)
     static const struct {
         const char *text;
         int64_t bytes, fault;
-    } cases[] = {{"plain text of ascii", 19, -1},   {"caf\xc3\xa9", 5, -1},
-                 {"\xe2\x82\xac \xf0\x9f\x98\x80", 8, -1}, {"12345678\xff", 9, 8},
-                 {"\xc3", 1, 0},                    {"a\xe2\x82", 3, 1},
-                 {"\xc0\x80", 2, 0},                {"\xed\xa0\x80", 3, 0},
-                 {"\xf4\x90\x80\x80", 4, 0},        {"", 0, -1}};
+    } cases[] = {{"plain text of ascii", 19, -1},
+                 {"caf\xc3\xa9", 5, -1},
+                 {"\xe2\x82\xac \xf0\x9f\x98\x80", 8, -1},
+                 {"12345678\xff", 9, 8},
+                 {"\xc3", 1, 0},
+                 {"a\xe2\x82", 3, 1},
+                 {"\xc0\x80", 2, 0},
+                 {"\xed\xa0\x80", 3, 0},
+                 {"\xf4\x90\x80\x80", 4, 0},
+                 {"", 0, -1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(gnomon_utf8_fault(cases[i].text, cases[i].bytes), cases[i].fault);
 }
@@ -276,12 +283,12 @@ static void refuses(void **unused)
     static const char text[] = "a b\xff";
     const int64_t begins[] = {0, 2}, ends[] = {1, 4}, back[] = {1, 1};
     gnomon_documents some = {sizeof some, 1, text, begins, ends, NULL, NULL};
-#define BAD(field, value)                                                                    \
-    do {                                                                                     \
-        gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;                                  \
-        o.field = value;                                                                     \
-        assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_ERROR_ARGUMENT);           \
-        assert_null(d);                                                                      \
+#define BAD(field, value)                                                          \
+    do {                                                                           \
+        gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;                        \
+        o.field = value;                                                           \
+        assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_ERROR_ARGUMENT); \
+        assert_null(d);                                                            \
     } while (0)
     BAD(ngram, 0);
     BAD(ngram, 65);
@@ -363,8 +370,12 @@ static void each_allocation_fails(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_the_pairs), cmocka_unit_test(same_bits), cmocka_unit_test(minhash),
-        cmocka_unit_test(sorts),           cmocka_unit_test(utf8),      cmocka_unit_test(refuses),
+        cmocka_unit_test(finds_the_pairs),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(minhash),
+        cmocka_unit_test(sorts),
+        cmocka_unit_test(utf8),
+        cmocka_unit_test(refuses),
         cmocka_unit_test(each_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -533,3 +533,38 @@ class TestMatmul:
             gnomon.matmul(one, gnomon.operator(2, 4).T)
         with pytest.raises(ValueError, match="fit"):
             gnomon.operator(2, 4) @ one
+
+
+def test_dedup():
+    import itertools
+    import random
+    draw = random.Random(3)
+    texts = []
+    for i in range(300):
+        words = [str(draw.randrange(3000)) for _ in range(40)] if i % 3 == 0 else texts[draw.randrange(i)].split()
+        words[draw.randrange(40)] = f"new{i}"
+        texts.append(" ".join(words))
+    sets = [frozenset(zip(words, words[1:], words[2:])) for words in map(str.split, texts)]
+    near = {(i, j): len(sets[i] & sets[j]) / len(sets[i] | sets[j]) for i, j in itertools.combinations(range(300), 2)}
+    wanted = {pair: value for pair, value in near.items() if value >= 0.6}
+    assert len(wanted) > 300 and 1 not in wanted.values()
+    for settings in ({"recall": 1.0}, {}, {"random_state": 5, "n_jobs": 1}, {"bands": 60, "rows": 3}):
+        found = gnomon.dedup((text if i % 2 else text.encode() for i, text in enumerate(texts)), similarity=0.6, **settings)
+        pairs = dict(zip(map(tuple, found.pairs.tolist()), found.similarities.tolist()))
+        assert pairs.items() <= wanted.items()
+        assert len(pairs) >= (1 if "recall" in settings else 0.95) * len(wanted)
+        assert (found.kept == np.flatnonzero(found.representatives == np.arange(300))).all()
+        assert all(found.representatives[i] == found.representatives[j] for i, j in pairs)
+        assert found.info.clusters == len({found.representatives[i] for i, _ in pairs})
+    longest = gnomon.dedup(["a b c d", "a b c d!", "x"], keep="longest")
+    assert longest.representatives.tolist() == [1, 1, 2]
+    assert gnomon.dedup(["a b c d", "a b c d!", "x", "x"], exact=True).kept.tolist() == [0, 1, 2]
+    assert gnomon.dedup([]).kept.tolist() == []
+    with pytest.raises(TypeError, match="texts is one text"):
+        gnomon.dedup("text")
+    with pytest.raises(TypeError, match="number 1 is int"):
+        gnomon.dedup(["a", 1])
+    with pytest.raises(ValueError, match="similarity"):
+        gnomon.dedup(["a"], similarity=2)
+    with pytest.raises(gnomon.DataError, match="document 1 is not UTF-8"):
+        gnomon.dedup([b"a", b"\xff"])

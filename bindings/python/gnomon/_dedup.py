@@ -1,0 +1,175 @@
+"""Near-duplicates of texts."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Iterable, NamedTuple, Optional, Union
+
+import numpy as np
+
+from . import _abi
+from ._arrays import integer, real, seed_of
+from ._context import Progress, lease
+from ._library import lib
+
+_NAMES = {"options.similarity": "similarity", "options.recall": "recall", "options.bands": "bands", "options.rows": "rows",
+          "options.ngram": "ngram", "options.bucket": "bucket", "options.seed": "random_state",
+          "options.unverified": "unverified", "documents": "texts"}
+_KEEP = {"first": _abi.GNOMON_DEDUP_FIRST, "longest": _abi.GNOMON_DEDUP_LONGEST}
+_BATCH = 1 << 22  # bytes of text that are given to the library at a time
+
+
+class DedupInfo(NamedTuple):
+    """Counts of a deduplication; `uncompared` pairs are those that the guarantee of `recall` leaves out."""
+
+    documents: int
+    empty: int
+    distinct: int
+    clusters: int
+    bands: int
+    rows: int
+    recall_bound: float
+    candidates: int
+    uncompared: int
+    why: str
+
+
+class Dedup(NamedTuple):
+    """Near-duplicates: ``kept, representatives, *_ = dedup(texts)``.
+
+    ``kept`` are the numbers of the texts to keep, ascending; ``representatives[i]`` is the one that is kept for text i;
+    ``pairs`` of shape (n_pairs, 2) are those found, i < j, sorted, and ``similarities`` theirs.
+    """
+
+    kept: np.ndarray
+    representatives: np.ndarray
+    pairs: np.ndarray
+    similarities: np.ndarray
+    info: DedupInfo
+
+
+def _add(ctx: lease, handle: Any, batch: list[bytes]) -> None:
+    ends = np.cumsum([len(text) for text in batch], dtype=np.int64)
+    begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+    pointer = ctypes.POINTER(ctypes.c_int64)
+    data = b"".join(batch)
+    documents = _abi.gnomon_documents(struct_size=ctypes.sizeof(_abi.gnomon_documents), count=len(batch), text=data,
+                                      begins=begins.ctypes.data_as(pointer), ends=ends.ctypes.data_as(pointer))
+    ctx.check(lib.gnomon_dedup_add(handle, ctypes.byref(documents)))
+
+
+def _add_all(ctx: lease, handle: Any, texts: Iterable[Union[str, bytes]]) -> None:
+    batch: list[bytes] = []
+    size = 0
+    for i, text in enumerate(texts):
+        if not isinstance(text, (str, bytes)):
+            raise TypeError(f"texts must be str or bytes; number {i} is {type(text).__name__}")
+        batch.append(text.encode() if isinstance(text, str) else text)
+        size += len(batch[-1])
+        if size >= _BATCH:
+            _add(ctx, handle, batch)
+            batch, size = [], 0
+    if batch:
+        _add(ctx, handle, batch)
+
+
+def _copy(pointer: Any, count: int, dtype: Any) -> np.ndarray:
+    if not count:
+        return np.empty(0, dtype)
+    size = count * np.dtype(dtype).itemsize
+    return np.frombuffer(ctypes.string_at(pointer, size), dtype).copy()
+
+
+def _take(handle: Any, result: Any) -> Dedup:
+    representatives = _copy(lib.gnomon_dedup_representatives(handle), result.documents, np.int64)
+    count = ctypes.c_int64()
+    found = lib.gnomon_dedup_pairs(handle, ctypes.byref(count))
+    pairs = _copy(found, count.value, np.dtype([("i", np.uint32), ("j", np.uint32), ("similarity", np.float64)]))
+    info = DedupInfo(result.documents, result.empty, result.distinct, result.clusters, result.bands, result.rows,
+                     result.recall_bound, result.candidates, result.uncompared, result.why.decode())
+    return Dedup(np.flatnonzero(representatives == np.arange(len(representatives))), representatives,
+                 np.stack([pairs["i"], pairs["j"]], axis=1).astype(np.int64), pairs["similarity"].copy(), info)
+
+
+def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram: int = 3, characters: bool = False,
+          lower: bool = False, punctuation: bool = False, recall: float = 0.95, bands: Optional[int] = None,
+          rows: Optional[int] = None, exact: bool = False, unverified: bool = False, bucket: int = 256,
+          keep: str = "first", random_state: Any = 0, n_jobs: Optional[int] = None, progress: Progress = None) -> Dedup:
+    """Finds near-duplicate texts and which of them to keep.
+
+    A text is the set of its n-grams. MinHash bands select candidate pairs, the Jaccard similarity of each is computed
+    from the sets, and one text is kept of each cluster that the pairs connect. The command `gnomon dedup` does the same
+    for files.
+
+    Parameters
+    ----------
+    texts : iterable of str or bytes
+        The texts, of any length; bytes must be UTF-8. They are read once.
+    similarity : float
+        Texts of this Jaccard similarity or more are near, in (0, 1].
+    ngram : int
+        Words of an n-gram, from 1 to 64. A text of fewer is one n-gram; one of none is near no other.
+    characters : bool
+        N-grams of characters rather than words.
+    lower : bool
+        ASCII letters count in lower case.
+    punctuation : bool
+        ASCII punctuation belongs to words; otherwise it separates them as white space does.
+    recall : float
+        At least this share of all near pairs is found, in 19 of 20 seeds; ``info.uncompared`` counts the pairs that this
+        does not cover. With 1 all are found, by an exact join in memory.
+    bands, rows : int, optional
+        So many bands of so many hashes, instead of those that `recall` needs.
+    exact : bool
+        Only equal texts are duplicates.
+    unverified : bool
+        Texts that share a band and an n-gram are near, whatever their similarity.
+    bucket : int
+        In buckets of more distinct sets than this each is compared with at most 64 others.
+    keep : str
+        The ``"first"`` text of each cluster, or the ``"longest"`` in UTF-8 bytes.
+    random_state : int, numpy.random.Generator, numpy.random.RandomState or None
+        The seed of the hash functions.
+    n_jobs, progress
+        As for `set_config`.
+
+    Returns
+    -------
+    Dedup
+        ``kept``, ``representatives``, ``pairs`` (int64), ``similarities`` (float64) and ``info``. Of equal sets each is
+        paired with the first one alone.
+
+    Examples
+    --------
+    >>> import gnomon
+    >>> texts = ["the cat sat on the mat today", "a wholly different line of text", "the cat sat on the mat again"]
+    >>> found = gnomon.dedup(texts, similarity=0.6)
+    >>> found.kept
+    array([0, 1])
+    >>> found.pairs, found.similarities
+    (array([[0, 2]]), array([0.66666667]))
+    """
+    options = _abi.gnomon_dedup_options()
+    lib.gnomon_dedup_options_init(ctypes.byref(options), ctypes.sizeof(options))
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts is one text; it must be several")
+    if keep not in _KEEP:
+        raise ValueError(f"keep is {keep!r}; it must be one of {', '.join(_KEEP)}")
+    if (bands is None) != (rows is None):
+        raise ValueError("bands and rows: both must be given, or neither")
+    options.similarity, options.recall = real(similarity, "similarity"), real(recall, "recall")
+    options.ngram, options.bucket = integer(ngram, "ngram", 1, 64), integer(bucket, "bucket", 2)
+    options.characters, options.lower, options.punctuation = bool(characters), bool(lower), bool(punctuation)
+    options.exact, options.unverified = bool(exact), bool(unverified)
+    options.keep, options.seed = _KEEP[keep], seed_of(random_state)
+    if bands is not None:
+        options.bands, options.rows = integer(bands, "bands", 1), integer(rows, "rows", 1)
+    result = _abi.gnomon_dedup_result(struct_size=ctypes.sizeof(_abi.gnomon_dedup_result))
+    handle = ctypes.c_void_p()
+    with lease(_NAMES, n_jobs, "cpu", progress) as ctx:
+        ctx.call(lib.gnomon_dedup_create, ctypes.byref(options), ctypes.byref(handle))
+        try:
+            _add_all(ctx, handle, texts)
+            ctx.check(lib.gnomon_dedup_run(handle, ctypes.byref(result)))
+            return _take(handle, result)
+        finally:
+            lib.gnomon_dedup_destroy(handle)
