@@ -20,8 +20,8 @@ static void print_histogram(const cli_dedup_job *j)
         const int64_t length = (int64_t)((double)count / (double)most * WIDTH + 0.5);
         memset(bar, '#', WIDTH);
         bar[length] = '\0';
-        cli_say(j->app, "  %.2f  %10lld  %s\n", b / (double)GNOMON_DEDUP_HISTOGRAM,
-                (long long)count, bar);
+        cli_say(j->app, "  %.2f  %10lld%s%s\n", b / (double)GNOMON_DEDUP_HISTOGRAM,
+                (long long)count, length > 0 ? "  " : "", bar);
     }
 }
 
