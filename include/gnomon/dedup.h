@@ -96,6 +96,13 @@ typedef struct gnomon_documents {
     const int64_t *raw_begins, *raw_ends;
 } gnomon_documents;
 
+#define GNOMON_DOCUMENTS_INIT                                     \
+    {                                                             \
+        sizeof(gnomon_documents), 0, NULL, NULL, NULL, NULL, NULL \
+    }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_documents_init(gnomon_documents *documents, size_t size);
+
 /* Documents and what was found. One thread at a time may use it and its context, which must outlive
  * it. */
 typedef struct gnomon_dedup gnomon_dedup;

@@ -15,6 +15,7 @@
 #include <xxhash.h>
 
 GNOMON_OPTIONS_INIT(gnomon_dedup_options, GNOMON_DEDUP_OPTIONS_INIT)
+GNOMON_OPTIONS_INIT(gnomon_documents, GNOMON_DOCUMENTS_INIT)
 
 /* ---- what is asked for ---- */
 

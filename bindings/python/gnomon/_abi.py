@@ -1289,6 +1289,7 @@ FUNCTIONS = {
     "gnomon_clusters_label": (c.c_int64, [c.c_void_p, c.POINTER(c.c_int64), c.POINTER(c.c_int64)]),
     "gnomon_clusters_destroy": (None, [c.c_void_p]),
     "gnomon_dedup_options_init": (c.c_int, [c.POINTER(gnomon_dedup_options), c.c_size_t]),
+    "gnomon_documents_init": (c.c_int, [c.POINTER(gnomon_documents), c.c_size_t]),
     "gnomon_dedup_create": (c.c_int, [c.c_void_p, c.POINTER(gnomon_dedup_options), c.POINTER(c.c_void_p)]),
     "gnomon_dedup_add": (c.c_int, [c.c_void_p, c.POINTER(gnomon_documents)]),
     "gnomon_dedup_run": (c.c_int, [c.c_void_p, c.POINTER(gnomon_dedup_result)]),
