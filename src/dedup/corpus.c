@@ -134,7 +134,7 @@ static gnomon_status fill_in(gnomon_corpus *c, const char *path)
     if (c->options.kind == GNOMON_CORPUS_AUTO) c->options.kind = kind_for(path);
     c->room = gnomon_memory_limit(ctx) / 16;
     c->room = gnomon_max(BATCH_LEAST, gnomon_min(BATCH, c->room));
-    GNOMON_TRY(gnomon_alloc(ctx, 2 * c->room, 1, "documents", &c->buffer));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, c->room), 1, "documents", &c->buffer));
     return open_input(c);
 }
 
@@ -323,7 +323,8 @@ static gnomon_status new_document(gnomon_corpus *c, document **out)
 
 static gnomon_status grow_buffer(gnomon_corpus *c, int64_t room)
 {
-    GNOMON_TRY(gnomon_grow(c->ctx, &c->buffer, 2 * c->room, 2 * room, 1, "a document"));
+    GNOMON_TRY(
+        gnomon_grow(c->ctx, &c->buffer, 2 * c->room, gnomon_times(2, room), 1, "a document"));
     c->room = room;
     return GNOMON_OK;
 }
@@ -540,7 +541,8 @@ gnomon_status gnomon_corpus_next(gnomon_corpus *c, gnomon_documents *out, const 
     gnomon_free(c->ctx, (void *)c->name_list);
     c->offsets = NULL;
     c->name_list = NULL;
-    GNOMON_TRY(gnomon_alloc(c->ctx, 4 * n, sizeof *c->offsets, "documents", &c->offsets));
+    GNOMON_TRY(
+        gnomon_alloc(c->ctx, gnomon_times(4, n), sizeof *c->offsets, "documents", &c->offsets));
     if (c->options.names) {
         GNOMON_TRY(gnomon_alloc(c->ctx, n, sizeof *c->name_list, "names", &c->name_list));
         GNOMON_TRY(name_documents(c));

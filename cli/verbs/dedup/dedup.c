@@ -202,13 +202,14 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
                  "The result does not depend on the number of threads or the memory.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
-        .examples = "Near-duplicate lines of a text\n"
-                    "gnomon dedup notes.txt --similarity 0.7 -o kept.txt\n"
-                    "JSON lines, of several files, with what was found\n"
-                    "gnomon dedup part-*.jsonl.gz --field text --id id -o kept.jsonl --clusters "
-                    "clusters.tsv\n"
-                    "Files of a folder: the names of those to keep, and all pairs\n"
-                    "gnomon dedup texts --char-ngram 5 --ids kept.tsv --pairs pairs.tsv\n",
+        .examples =
+            "Near-duplicate lines of a text\n"
+            "gnomon dedup notes.txt --similarity 0.7 --skip-bad -o kept.txt\n"
+            "JSON lines, of several files, with what was found\n"
+            "gnomon dedup part-*.jsonl.gz --field text --id id -o kept.jsonl --clusters "
+            "clusters.tsv\n"
+            "Lines that share runs of characters: those to keep, and all pairs\n"
+            "gnomon dedup notes.txt --skip-bad --char-ngram 5 --ids kept.tsv --pairs pairs.tsv\n",
         .min_operands = 1,
         .max_operands = CLI_DEDUP_INPUTS,
     };

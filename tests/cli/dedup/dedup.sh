@@ -100,8 +100,8 @@ done
 gzip -k lines.txt
 [ "$(all lines.txt.gz)" = "$one" ] || echo "gzip differs"
 [ "$(all - < lines.txt)" = "$one" ] || echo "standard input differs"
-split -l 1000 lines.txt part-
-[ "$(all part-*)" = "$one" ] || echo "parts differ"
+split -l 1000 lines.txt piece-
+[ "$(all piece-*)" = "$one" ] || echo "parts differ"
 "$PYTHON" -c '
 import json
 for n, line in enumerate(open("lines.txt", encoding="utf-8")):
