@@ -101,7 +101,7 @@ typedef struct gnomon_documents {
         sizeof(gnomon_documents), 0, NULL, NULL, NULL, NULL, NULL \
     }
 /* The same for bindings: see gnomon_context_options_init. */
-GNOMON_API gnomon_status gnomon_documents_init(gnomon_documents *documents, size_t size);
+GNOMON_API gnomon_status gnomon_documents_init(gnomon_documents *options, size_t size);
 
 /* Documents and what was found. One thread at a time may use it and its context, which must outlive
  * it. */

@@ -533,6 +533,7 @@ static gnomon_status next_batch(gnomon_corpus *c)
 
 gnomon_status gnomon_corpus_next(gnomon_corpus *c, gnomon_documents *out, const char *const **names)
 {
+    if (names != NULL) *names = NULL;
     GNOMON_NEED(NULL, c, "corpus");
     GNOMON_TRY(GNOMON_OPEN_RESULT(c->ctx, "documents", gnomon_documents, out));
     GNOMON_TRY(next_batch(c));
