@@ -111,7 +111,8 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
          .reals = CLI_POSITIVE,
          .value = "R",
          .help = "find at least a share R of all near pairs, in at least 19 of 20 runs (default "
-                 "0.95); 1: all, by the exact join, in memory"},
+                 "0.95), but for those that --bucket leaves out; 1: all, by the exact join, in "
+                 "memory"},
         {.name = "bands",
          .type = CLI_INT,
          .target = &j->options.bands,
