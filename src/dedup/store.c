@@ -1,5 +1,7 @@
 #include "dedup/store.h"
 
+#include "base/arithmetic.h"
+#include "base/context.h"
 #include "base/memory.h"
 #include "io/temporaries.h"
 
@@ -10,13 +12,34 @@
 
 enum { FIRST = 1 << 16 };
 
-/* Large pages for large blocks: filling them costs fewer faults. It is advice, which may fail. */
-static void advise(char *data, int64_t bytes)
+/* Memory for 'room' bytes, with what is held. The C library's allocator would copy it, and the
+ * kernel clear twice as many pages: a map moves by its pages. Large pages cost fewer faults; that
+ * is advice, which may fail. */
+static gnomon_status enlarge(gnomon_store *s, int64_t room)
 {
-    enum { LARGE = 1 << 21 };
-    const uintptr_t begin = ((uintptr_t)data + LARGE - 1) / LARGE * LARGE;
-    const uintptr_t end = ((uintptr_t)data + (uintptr_t)bytes) / LARGE * LARGE;
-    if (end > begin) (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+    if (s->ctx->custom_allocator)
+        GNOMON_TRY(gnomon_grow(s->ctx, &s->data, s->held, room, 1, "documents"));
+    else {
+        void *map = s->room == 0 ? mmap(NULL, (size_t)room, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                 : mremap(s->data, (size_t)s->room, (size_t)room, MREMAP_MAYMOVE);
+        GNOMON_FAIL_IF(map == MAP_FAILED, s->ctx, GNOMON_ERROR_MEMORY,
+                       "documents: no memory for %lld bytes", (long long)room);
+        (void)madvise(map, (size_t)room, MADV_HUGEPAGE);
+        s->data = map;
+    }
+    s->room = room;
+    return GNOMON_OK;
+}
+
+static void drop(gnomon_store *s)
+{
+    if (s->ctx != NULL && s->ctx->custom_allocator)
+        gnomon_free(s->ctx, s->data);
+    else if (s->data != NULL)
+        munmap(s->data, (size_t)s->room);
+    s->data = NULL;
+    s->room = 0;
 }
 
 void gnomon_store_start(gnomon_store *s, gnomon_context *ctx, const char *folder, int64_t most)
@@ -49,15 +72,8 @@ gnomon_status gnomon_store_append(gnomon_store *s, const void *data, int64_t byt
     const char *from = data;
     while (bytes > 0) {
         if (s->held == s->room && s->room < s->most) {
-            int64_t room = s->room == 0 ? FIRST : 2 * s->room;
-            if (room > s->most) room = s->most;
-            char *wider;
-            GNOMON_TRY(gnomon_alloc(s->ctx, room, 1, "documents", &wider));
-            advise(wider, room);
-            if (s->held > 0) memcpy(wider, s->data, (size_t)s->held);
-            gnomon_free(s->ctx, s->data);
-            s->data = wider;
-            s->room = room;
+            const int64_t room = s->room == 0 ? FIRST : 2 * s->room;
+            GNOMON_TRY(enlarge(s, gnomon_min(room, s->most)));
         }
         if (s->held == s->room) GNOMON_TRY(flush(s));
         const int64_t some = bytes < s->room - s->held ? bytes : s->room - s->held;
@@ -74,8 +90,7 @@ gnomon_status gnomon_store_seal(gnomon_store *s)
 {
     if (s->fd < 0 || s->mapped) return GNOMON_OK;
     GNOMON_TRY(flush(s));
-    gnomon_free(s->ctx, s->data);
-    s->data = NULL;
+    drop(s);
     void *map = mmap(NULL, (size_t)s->size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
     if (map == MAP_FAILED) return fail(s, "it can't be mapped");
     s->data = map;
@@ -88,7 +103,7 @@ void gnomon_store_free(gnomon_store *s)
     if (s->mapped)
         munmap(s->data, (size_t)s->size);
     else
-        gnomon_free(s->ctx, s->data);
+        drop(s);
     if (s->fd >= 0) close(s->fd);
     *s = (gnomon_store){.fd = -1};
 }
