@@ -165,7 +165,10 @@ void gnomon_corpus_close(gnomon_corpus *c)
 {
     if (c == NULL) return;
     gnomon_context *ctx = c->ctx;
-    if (c->tree != NULL) fts_close(c->tree);
+    if (c->tree != NULL) {
+        (void)fts_read(c->tree); /* glibc's fts_close leaks of a tree that was never read */
+        fts_close(c->tree);
+    }
     gnomon_source_close(c->source);
     gnomon_free(ctx, c->path);
     gnomon_free(ctx, c->field);
