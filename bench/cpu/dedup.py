@@ -1,28 +1,29 @@
 """gnomon dedup beside rensa and datasketch on real texts, and its work on corpora that are made to be hard.
 
-usage: dedup.py GNOMON TEXTS [--documents 1000000] [--rounds 5] [--work FOLDER] [--output FILE.json]
+usage: dedup.py make FOLDER [--documents 1000000]
+       dedup.py texts GNOMON TEXTS FOLDER RECORD.json [--rounds 5]
+       dedup.py corpora GNOMON FOLDER RECORD.json [--rounds 3]
 
 TEXTS holds a text a line: Debian's package descriptions come from the lists that 'apt-get -o Acquire::Languages=en update'
 leaves (*Translation-en*). All count trigrams of words, a word being a run of ASCII letters, digits and other characters
 above 127, and look for Jaccard similarity 0.8. Ours is the command from the files to the kept lines, with two threads.
 Peers are timed from the file to their pairs, each verified with Python's sets, in one process, with 128 permutations
-(rensa: 16 bands). The other corpora have --documents texts of 60 words, drawn from 50,000:
+(rensa: 16 bands). RECORD.json is begun, or continued. The corpora in FOLDER, which 'make' fills, have --documents texts
+of 60 words, drawn from 50,000, and a quarter of them:
   plain     no two alike
   planted   every tenth is an earlier one with one word changed
   template  every tenth is one text of 200 words and six others
   below     every tenth is one text of 150 words with eleven changed: of similarity 0.65 or so to one another
   copies    all the same
   one word  of one word, of a thousand
-Needs the peers."""
+Needs NumPy, and 'texts' the peers."""
 import argparse
 import importlib.metadata
 import json
 import os
-import platform
-import random
 import re
-import statistics
 import subprocess
+import tempfile
 import time
 
 SIMILARITY = 0.8
@@ -35,11 +36,21 @@ def ngrams(text):
 
 
 def ours(gnomon, work, path, *options):
+    """The report, with the times and the greatest memory that the kernel counts of the process: its own, and pages of its
+    temporary files that it has mapped."""
     words = [gnomon, "dedup", path, "-o", os.path.join(work, "kept"), "--similarity", str(SIMILARITY), "--threads", "2", "--json",
              *options]
-    begin, spent = time.perf_counter(), os.times().children_user + os.times().children_system
-    report = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
-    return {"seconds": time.perf_counter() - begin, "cpu_seconds": os.times().children_user + os.times().children_system - spent,
+    begin = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as told:
+        run = subprocess.Popen(words, stdout=told)
+        _, status, used = os.wait4(run.pid, 0)
+        seconds = time.perf_counter() - begin
+        run.returncode = os.waitstatus_to_exitcode(status)
+        if run.returncode != 0:
+            raise subprocess.CalledProcessError(run.returncode, words)
+        told.seek(0)
+        report = json.load(told)
+    return {"seconds": seconds, "cpu_seconds": used.ru_utime + used.ru_stime, "peak_bytes": used.ru_maxrss * 1024,
             **{key: value for key, value in report.items() if key not in ("inputs", "output", "seconds", "gnomon", "verb")}}
 
 
@@ -91,71 +102,91 @@ def by_datasketch(path):
     return {"seconds": time.perf_counter() - begin, "unverified_seconds": unverified, "reported": len(pairs), "true": good}
 
 
-def make(kind, count, path):
-    draw = random.Random(1)
-    names = [f"w{i}" for i in range(50000)]
-    if kind == "copies":
-        texts = (line for line in [" ".join(draw.choices(names, k=60))] * count)
-    elif kind == "one word":
-        texts = (draw.choice(names[:1000]) for _ in range(count))
-    else:
-        long, middle, earlier = draw.choices(names, k=200), draw.choices(names, k=150), []
+KINDS = ("plain", "planted", "template", "below", "copies", "one word")
 
-        def text(i):
-            words = draw.choices(names, k=60)
-            if i % 10 == 9 and kind == "planted":
-                words = earlier[draw.randrange(len(earlier))].split()
-                words[draw.randrange(60)] = draw.choice(names)
-            if i % 10 == 9 and kind == "template":
-                words = long + words[:6]
-            if i % 10 == 9 and kind == "below":
-                words = list(middle)
-                for at in draw.sample(range(150), 11):
-                    words[at] = draw.choice(names)
-            if kind == "planted" and i % 10 == 0:
-                earlier.append(" ".join(words))
-            return " ".join(words)
-        texts = (text(i) for i in range(count))
+
+def corpus(work, kind, count):
+    return os.path.join(work, f"{kind.replace(' ', '-')}-{count}.txt")
+
+
+def make(kind, count, path):
+    import numpy
+    draw = numpy.random.default_rng(1)
+    names = numpy.array([f"w{i}" for i in range(50000)], dtype=object)
+    long, middle, same = (names[draw.integers(50000, size=size)].tolist() for size in (200, 150, 60))
+    earlier = []
     with open(path, "w", encoding="utf-8") as file:
-        file.writelines(line + "\n" for line in texts)
+        for first in range(0, count, 10000):
+            size = min(10000, count - first)
+            many = names[draw.integers(50000, size=(size, 60))].tolist() if kind not in ("copies", "one word") else [same] * size
+            if kind == "one word":
+                many = [[word] for word in names[draw.integers(1000, size=size)]]
+            for at, words in enumerate(many):
+                if at % 10 == 0 and kind == "planted":
+                    earlier.append(words)
+                if at % 10 == 9 and kind == "planted":
+                    words = list(earlier[draw.integers(len(earlier))])
+                    words[draw.integers(60)] = names[draw.integers(50000)]
+                if at % 10 == 9 and kind == "template":
+                    words = long + words[:6]
+                if at % 10 == 9 and kind == "below":
+                    changed = words
+                    words = list(middle)
+                    for place, word in zip(draw.choice(150, 11, replace=False), changed):
+                        words[place] = word
+                file.write(" ".join(words) + "\n")
+
+
+def texts(a, record):
+    record["peers"] = {name: importlib.metadata.version(name) for name in ("rensa", "datasketch")}
+    lines = os.path.join(a.folder, "texts.jsonl")
+    with open(a.texts, encoding="utf-8", newline="\n") as file, open(lines, "w", encoding="utf-8") as out:
+        for i, line in enumerate(file):
+            out.write(json.dumps({"id": i, "text": line.rstrip("\n")}, ensure_ascii=False) + "\n")
+    record["texts"] = {"lines": median(a.gnomon, a.folder, a.texts, a.rounds), "json": median(a.gnomon, a.folder, lines, a.rounds),
+                       "exact": median(a.gnomon, a.folder, a.texts, a.rounds, "--recall", "1"),
+                       "rensa": by_rensa(a.texts), "datasketch": by_datasketch(a.texts)}
+    record["seeds"] = [ours(a.gnomon, a.folder, a.texts, "--seed", str(seed))["pairs"] for seed in range(20)]
+
+
+def corpora(a, record):
+    record["corpora"] = {}
+    for kind in KINDS:
+        for count in sorted(int(name[len(kind) + 1:-4]) for name in os.listdir(a.folder)
+                            if name.startswith(kind.replace(" ", "-") + "-") and name.endswith(".txt")):
+            found = median(a.gnomon, a.folder, corpus(a.folder, kind, count), a.rounds)
+            record["corpora"][f"{kind} {count}"] = {"kind": kind, **found}
 
 
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument("gnomon")
-    p.add_argument("texts")
-    p.add_argument("--documents", type=int, default=1_000_000)
-    p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--work", default=".")
-    p.add_argument("--output")
+    jobs = p.add_subparsers(dest="job", required=True)
+    one = jobs.add_parser("make")
+    one.add_argument("folder")
+    one.add_argument("--documents", type=int, default=1_000_000)
+    for name, rounds in (("texts", 5), ("corpora", 3)):
+        one = jobs.add_parser(name)
+        one.add_argument("gnomon")
+        if name == "texts":
+            one.add_argument("texts")
+        one.add_argument("folder")
+        one.add_argument("record")
+        one.add_argument("--rounds", type=int, default=rounds)
     a = p.parse_args()
-    record = {"benchmark": "dedup", "gnomon": "0.1.0", "cpu": platform.processor() or platform.machine(),
-              "peers": {name: importlib.metadata.version(name) for name in ("rensa", "datasketch")}}
+    if a.job == "make":
+        for kind in KINDS:
+            for count in (a.documents // 4, a.documents):
+                make(kind, count, corpus(a.folder, kind, count))
+        return
+    record = {"benchmark": "dedup", "gnomon": "0.1.0"}
+    if os.path.exists(a.record):
+        with open(a.record) as file:
+            record = json.load(file)
     with open("/proc/cpuinfo") as file:
         record["cpu"] = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
-    with open(a.texts, encoding="utf-8", newline="\n") as file, open(os.path.join(a.work, "texts.jsonl"), "w") as out:
-        for i, line in enumerate(file):
-            out.write(json.dumps({"id": i, "text": line.rstrip("\n")}, ensure_ascii=False) + "\n")
-    lines = os.path.join(a.work, "texts.jsonl")
-    record["texts"] = {"lines": median(a.gnomon, a.work, a.texts, a.rounds), "json": median(a.gnomon, a.work, lines, a.rounds),
-                       "exact": median(a.gnomon, a.work, a.texts, a.rounds, "--recall", "1"),
-                       "rensa": by_rensa(a.texts), "datasketch": by_datasketch(a.texts)}
-    record["seeds"] = [ours(a.gnomon, a.work, a.texts, "--seed", str(seed))["pairs"] for seed in range(20)]
-    record["corpora"] = {}
-    for kind in ("plain", "planted", "template", "below", "copies", "one word") if a.documents else ():
-        path = os.path.join(a.work, "corpus.txt")
-        for count in (a.documents // 4, a.documents):
-            make(kind, count, path)
-            record["corpora"][f"{kind} {count}"] = {"kind": kind, **ours(a.gnomon, a.work, path, "--memory", "4G")}
-            os.remove(path)
-    text = json.dumps(record, indent=1)
-    if a.output:
-        with open(a.output, "w") as file:
-            file.write(text + "\n")
-    else:
-        print(text)
-    print({key: round(value["seconds"], 3) for key, value in record["texts"].items()}, "median of seeds",
-          statistics.median(record["seeds"]))
+    {"texts": texts, "corpora": corpora}[a.job](a, record)
+    with open(a.record, "w") as file:
+        file.write(json.dumps(record, indent=1) + "\n")
 
 
 main()

@@ -7,6 +7,7 @@ Needs Python alone, and gnuplot for the plots (not for --check).
 import math
 import sys
 
+import dedup
 import gemm
 import gpu
 import hosvd
@@ -233,6 +234,7 @@ def index():
              "lstsq.md": "least squares compared with LAPACK, LSQR and ridge regression: times, and errors by condition number",
              "join.md": "joins in the (m, τ) model of Ahle and Silvestri: products, buckets and hashes, predicted and measured",
              "lsh.md": "hashing and tables on GPUs, and the LSH pipelines of a report compared with ours",
+             "dedup.md": "deduplication of texts: times beside rensa and datasketch, and corpora that are made to be hard",
              "sparse.md": "sparse rows: joins and searches of texts, beside SciPy, sparse-dot-topn and scikit-learn",
              "hosvd.md": "Tucker decompositions compared with Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "guarantee.md": "search by hashing: recall guarantees with 30 seeds, speed compared with FAISS",
@@ -255,6 +257,7 @@ hosvd.make()
 join.make()
 lsh.make()
 sparse.make()
+dedup.make()
 guarantee.make()
 gpu.make()
 readme = peers.readme((ROOT / "README.md").read_text())
