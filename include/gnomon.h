@@ -16,6 +16,7 @@
 #include <gnomon/project.h>
 #include <gnomon/quality.h>
 #include <gnomon/search.h>
+#include <gnomon/sparse_index.h>
 #include <gnomon/svd.h>
 #include <gnomon/tensor.h>
 

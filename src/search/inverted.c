@@ -47,10 +47,9 @@ double gnomon_sparse_norm(const gnomon_sparse_row *row, bool l1)
     return ldexp(l1 ? sum : sqrt(sum), exponent);
 }
 
-/* Kernels read whole vectors from any row on. */
-static int64_t padded_rows(const gnomon_inverted *x)
+int64_t gnomon_inverted_padded(int64_t rows)
 {
-    return x->rows.count + 2 * GNOMON_LANES;
+    return rows + 2 * GNOMON_LANES;
 }
 
 /* x rounded up. */
@@ -80,7 +79,7 @@ static void measure_rows(void *arg, int64_t task, int worker)
 
 static gnomon_status measure(gnomon_context *ctx, gnomon_inverted *x)
 {
-    const int64_t count = x->rows.count, padded = padded_rows(x);
+    const int64_t count = x->rows.count, padded = gnomon_inverted_padded(count);
     measuring m = {.x = x, .l1 = x->metric == GNOMON_L1};
     double most = 0;
     GNOMON_TRY(gnomon_alloc_zero(ctx, padded, sizeof *x->norm, "norms", &x->norm));
@@ -124,35 +123,56 @@ static gnomon_status count_columns(gnomon_context *ctx, gnomon_inverted *x, int6
     return GNOMON_OK;
 }
 
-static gnomon_status fill(gnomon_context *ctx, gnomon_inverted *x)
+void gnomon_inverted_fill_block(const gnomon_inverted *x, int64_t first, int64_t count,
+                                float *block, float *heavy)
 {
-    const int64_t count = x->rows.count, listed = x->lists[x->heavy_from + 1];
     const power scale = power_of(-x->exponent);
-    GNOMON_TRY(gnomon_alloc(ctx, listed, sizeof *x->ids, "lists", &x->ids));
-    GNOMON_TRY(gnomon_alloc(ctx, listed, sizeof *x->values, "lists", &x->values));
-    if (x->width > 0) {
-        GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(count, x->width), sizeof *x->block,
-                                     "heavy columns", &x->block));
-        GNOMON_TRY(gnomon_alloc_zero(ctx, padded_rows(x), sizeof *x->heavy, "norms", &x->heavy));
-    }
+    memset(block, 0, (size_t)(count * x->width) * sizeof *block);
     for (int64_t i = 0; i < count; i++) {
-        const gnomon_sparse_row row = gnomon_sparse_row_at(&x->rows, i);
+        const gnomon_sparse_row row = gnomon_sparse_row_at(&x->rows, first + i);
         double squares = 0;
         for (int64_t e = 0; e < row.count; e++) {
             const int64_t c = gnomon_numbering_find(&x->columns, row.cols[e]);
+            if (c < x->heavy_from) continue;
             const double v = times_power(row.values[e] * row.factor, scale);
-            if (c >= x->heavy_from) {
-                x->block[i * x->width + c - x->heavy_from] = (float)v;
-                squares += v * v;
-                continue;
-            }
-            /* the next list's start is where this one is filled */
-            const int64_t at = x->lists[c + 1]++;
-            x->ids[at] = (uint32_t)i;
-            x->values[at] = (float)v;
+            block[i * x->width + c - x->heavy_from] = (float)v;
+            squares += v * v;
         }
-        if (x->width > 0) x->heavy[i] = not_less(sqrt(squares) + 0x1p-500);
+        heavy[i] = not_less(sqrt(squares) + 0x1p-500);
     }
+}
+
+void gnomon_inverted_fill_lists(gnomon_inverted *x, int64_t from, int64_t to, uint32_t *ids,
+                                float *values)
+{
+    const power scale = power_of(-x->exponent);
+    const int64_t start = x->lists[from + 1];
+    for (int64_t i = 0; i < x->rows.count; i++) {
+        const gnomon_sparse_row row = gnomon_sparse_row_at(&x->rows, i);
+        for (int64_t e = 0; e < row.count; e++) {
+            const int64_t c = gnomon_numbering_find(&x->columns, row.cols[e]);
+            if (c < from || c >= to) continue;
+            /* the next list's start is where this one is filled */
+            const int64_t at = x->lists[c + 1]++ - start;
+            ids[at] = (uint32_t)i;
+            values[at] = (float)times_power(row.values[e] * row.factor, scale);
+        }
+    }
+}
+
+static gnomon_status fill(gnomon_context *ctx, gnomon_inverted *x)
+{
+    const int64_t count = x->rows.count, listed = x->lists[x->heavy_from + 1];
+    GNOMON_TRY(gnomon_alloc(ctx, listed, sizeof *x->ids, "lists", &x->ids));
+    GNOMON_TRY(gnomon_alloc(ctx, listed, sizeof *x->values, "lists", &x->values));
+    if (x->width > 0) {
+        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(count, x->width), sizeof *x->block,
+                                "heavy columns", &x->block));
+        GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_inverted_padded(count), sizeof *x->heavy, "norms",
+                                     &x->heavy));
+        gnomon_inverted_fill_block(x, 0, count, x->block, x->heavy);
+    }
+    if (x->heavy_from > 0) gnomon_inverted_fill_lists(x, 0, x->heavy_from, x->ids, x->values);
     return GNOMON_OK;
 }
 
@@ -180,32 +200,87 @@ static bool is_known(gnomon_metric metric)
            metric == GNOMON_L1;
 }
 
-gnomon_status gnomon_inverted_open(gnomon_context *ctx, gnomon_metric metric, gnomon_sets *rows,
-                                   int64_t cols, gnomon_inverted *index)
+gnomon_status gnomon_inverted_begin(gnomon_context *ctx, gnomon_metric metric, gnomon_sets *rows,
+                                    bool lent, int64_t cols, gnomon_inverted *index)
 {
-    *index = (gnomon_inverted){.metric = metric, .rows = *rows};
+    *index = (gnomon_inverted){.metric = metric, .rows = *rows, .lent = lent, .cols = cols};
     *rows = (gnomon_sets){0};
+    for (int64_t i = 0; i < index->rows.count; i++)
+        index->longest =
+            gnomon_max(index->longest, index->rows.offsets[i + 1] - index->rows.offsets[i]);
     gnomon_status status = GNOMON_OK;
     if (!is_known(metric))
         status = gnomon_fail(ctx, GNOMON_ERROR_INTERNAL, "sparse rows have no bound for %s",
                              gnomon_metric_name(metric));
     if (status == GNOMON_OK) status = measure(ctx, index);
     if (status == GNOMON_OK) status = count_columns(ctx, index, cols);
-    if (status == GNOMON_OK) status = fill(ctx, index);
+    if (status != GNOMON_OK) gnomon_inverted_close(ctx, index);
+    return status;
+}
+
+gnomon_status gnomon_inverted_open(gnomon_context *ctx, gnomon_metric metric, gnomon_sets *rows,
+                                   int64_t cols, gnomon_inverted *index)
+{
+    GNOMON_TRY(gnomon_inverted_begin(ctx, metric, rows, false, cols, index));
+    const gnomon_status status = fill(ctx, index);
     if (status != GNOMON_OK) gnomon_inverted_close(ctx, index);
     return status;
 }
 
 void gnomon_inverted_close(gnomon_context *ctx, gnomon_inverted *x)
 {
-    gnomon_sets_free(ctx, &x->rows);
-    gnomon_numbering_free(ctx, &x->columns);
-    gnomon_free(ctx, x->lists);
-    gnomon_free(ctx, x->ids);
-    gnomon_free(ctx, x->values);
-    gnomon_free(ctx, x->block);
-    gnomon_free(ctx, x->norm);
-    gnomon_free(ctx, x->heavy);
-    gnomon_free(ctx, x->bias);
+    if (x->sound != NULL) {
+        gnomon_free(ctx, x->sound);
+    } else {
+        if (!x->lent) gnomon_sets_free(ctx, &x->rows);
+        gnomon_numbering_free(ctx, &x->columns);
+        gnomon_free(ctx, x->lists);
+        gnomon_free(ctx, x->ids);
+        gnomon_free(ctx, x->values);
+        gnomon_free(ctx, x->block);
+        gnomon_free(ctx, x->norm);
+        gnomon_free(ctx, x->heavy);
+        gnomon_free(ctx, x->bias);
+    }
     *x = (gnomon_inverted){0};
+}
+
+int64_t gnomon_inverted_lists_at_once(const gnomon_inverted *x, int64_t from, int64_t bytes)
+{
+    const int64_t entry = sizeof *x->ids + sizeof *x->values;
+    int64_t to = from + 1;
+    while (to < x->heavy_from && (x->lists[to + 2] - x->lists[from + 1]) <= bytes / entry)
+        to++;
+    return to - from;
+}
+
+/* ---- what a file may hold ---- */
+
+bool gnomon_inverted_list_sound(const gnomon_inverted *x, int64_t list)
+{
+    if (x->sound == NULL) return true;
+    const unsigned char bit = (unsigned char)(1u << (list % 8));
+    atomic_uchar *cell = &x->sound[list / 8];
+    if ((atomic_load_explicit(cell, memory_order_relaxed) & bit) != 0) return true;
+    const uint32_t *ids = x->ids + x->lists[list];
+    const int64_t count = x->lists[list + 1] - x->lists[list];
+    bool sound = count == 0 || (int64_t)ids[count - 1] < x->rows.count;
+    for (int64_t i = 1; i < count; i++)
+        sound &= ids[i - 1] < ids[i];
+    if (sound) atomic_fetch_or_explicit(cell, bit, memory_order_relaxed);
+    return sound;
+}
+
+bool gnomon_inverted_row_sound(const gnomon_inverted *x, int64_t row)
+{
+    if (x->sound == NULL) return true;
+    const int64_t begin = x->rows.offsets[row], end = x->rows.offsets[row + 1];
+    if (begin < 0 || begin > end || end > x->rows.offsets[x->rows.count] ||
+        end - begin > x->longest)
+        return false;
+    for (int64_t e = begin; e < end; e++)
+        if (x->rows.members[e] < 0 || x->rows.members[e] >= x->cols ||
+            (e > begin && x->rows.members[e] <= x->rows.members[e - 1]))
+            return false;
+    return true;
 }

@@ -100,10 +100,48 @@ gnomon_status gnomon_numbering_open(gnomon_context *ctx, int64_t cols, int64_t m
     return gnomon_alloc_zero(ctx, cols, sizeof *n->counts, "members", &n->counts);
 }
 
+static int64_t find_sorted(const gnomon_numbering *n, int64_t member)
+{
+    int64_t low = 0, high = n->used;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (n->keys[middle] < member)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n->used && n->keys[low] == member ? (int64_t)n->numbers[low] : -1;
+}
+
 int64_t gnomon_numbering_find(const gnomon_numbering *n, int64_t member)
 {
+    if (n->sorted) return find_sorted(n, member);
     const int64_t at = slot_of(n, member);
     return n->counts[at] > 0 ? (int64_t)n->numbers[at] : -1;
+}
+
+static int by_key(const void *x, const void *y)
+{
+    const named *a = x, *b = y;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+gnomon_status gnomon_numbering_list(gnomon_context *ctx, const gnomon_numbering *n,
+                                    int64_t *members, uint32_t *numbers)
+{
+    named *all;
+    int64_t count = 0;
+    GNOMON_TRY(gnomon_alloc(ctx, n->used, sizeof *all, "members", &all));
+    for (int64_t at = 0; at < n->places; at++)
+        if (n->counts[at] > 0)
+            all[count++] = (named){.count = n->numbers[at], .key = n->direct ? at : n->keys[at]};
+    if (count > 0 && !n->direct) qsort(all, (size_t)count, sizeof *all, by_key);
+    for (int64_t i = 0; i < count; i++) {
+        members[i] = all[i].key;
+        numbers[i] = all[i].count;
+    }
+    gnomon_free(ctx, all);
+    return GNOMON_OK;
 }
 
 void gnomon_numbering_free(gnomon_context *ctx, gnomon_numbering *n)

@@ -6,9 +6,10 @@
 #include "metric/metric.h"
 
 /* A table by the member itself where members are not much fewer than what they are taken from,
- * else by hashing. */
+ * else by hashing; or, in a file, ascending members. */
 typedef struct gnomon_numbering {
     bool direct;
+    bool sorted; /* keys ascend, 'used' of them; there are no counts */
     int64_t places;
     int64_t *keys; /* -1: none; NULL when direct */
     uint32_t *counts, *numbers;
@@ -26,6 +27,9 @@ gnomon_status gnomon_numbering_count(gnomon_context *ctx, gnomon_numbering *numb
 gnomon_status gnomon_numbering_close(gnomon_context *ctx, gnomon_numbering *numbering);
 /* A member's number, -1 of one that was not counted. */
 int64_t gnomon_numbering_find(const gnomon_numbering *numbering, int64_t member);
+/* All members that were counted, ascending, with their numbers: 'used' of each. Errors: MEMORY. */
+gnomon_status gnomon_numbering_list(gnomon_context *ctx, const gnomon_numbering *numbering,
+                                    int64_t *members, uint32_t *numbers);
 void gnomon_numbering_free(gnomon_context *ctx, gnomon_numbering *numbering);
 
 #endif

@@ -390,6 +390,16 @@ gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_search_add_inverted(gnomon_search *s, const gnomon_inverted *base)
+{
+    GNOMON_TRY(check_add(s, base->rows.count, base->cols));
+    if (!s->sparse) GNOMON_TRY(to_sparse(s));
+    gnomon_context_set_worked(s->ctx, NULL);
+    GNOMON_TRY(gnomon_scan_sparse(s, base));
+    s->base += base->rows.count;
+    return GNOMON_OK;
+}
+
 /* ---- the answers ---- */
 
 static double distance_of(const gnomon_search *s, double key)

@@ -17,7 +17,7 @@
 enum {
     PIECE = GNOMON_INVERTED_PIECE,
     ROUND = 4096,     /* queries between two reports of progress */
-    HITS = 8192,      /* of a worker, before they go to the search */
+    HITS = 8192,      /* of a task, before they go to the search */
     NORM_ROWS = 1024, /* of a task */
 };
 
@@ -100,7 +100,7 @@ static float least_score(const gnomon_inverted *x, const query *q, double key)
     return least == least ? nextafterf(least, -INFINITY) : -INFINITY;
 }
 
-/* ---- workers ---- */
+/* ---- tasks ---- */
 
 /* A candidate of the k nearest: its score is in [low, high]. */
 typedef struct candidate {
@@ -125,15 +125,16 @@ typedef struct scan {
     gnomon_search *s;
     const gnomon_inverted *x;
     const gnomon_metric_row *metric;
-    int64_t longest; /* columns of a row */
-    scratch *scratch;
+    scratch *scratch; /* of each task */
+    int64_t tasks;
     _Atomic int64_t next;
     int64_t end;
     pthread_mutex_t lock; /* of the search's hits */
     gnomon_status status;
+    atomic_bool damaged; /* a list or row of an index in a file is */
 } scan;
 
-/* Hands a worker's hits to the search. */
+/* Hands a task's hits to the search. */
 static void flush(scan *c, scratch *own)
 {
     gnomon_search *s = c->s;
@@ -149,7 +150,7 @@ static void flush(scan *c, scratch *own)
 }
 
 /* Splits a query into terms and the block's coordinates. */
-static void prepare(const scan *c, int64_t number, scratch *own, query *q)
+static void prepare(scan *c, int64_t number, scratch *own, query *q)
 {
     const gnomon_inverted *x = c->x;
     const bool l1 = x->metric == GNOMON_L1;
@@ -168,18 +169,20 @@ static void prepare(const scan *c, int64_t number, scratch *own, query *q)
         if (column >= x->heavy_from) {
             own->by[column - x->heavy_from] = (float)v;
             heavy += v * v;
+        } else if (!gnomon_inverted_list_sound(x, column)) {
+            c->damaged = true;
         } else {
             own->terms[q->terms++] = (term){x->lists[column], x->lists[column + 1], (float)v};
         }
     }
-    const double terms = (double)gnomon_min(common, c->longest);
+    const double terms = (double)gnomon_min(common, x->longest);
     q->reached = -INFINITY;
     q->by_bias = l1 ? 1 : (float)(1 / q->size);
     q->by_heavy = nextafterf((float)(sqrt(heavy) * (1 + 0x1p-40)), INFINITY);
     /* roundings of the two factors, of products and sums, and of what follows */
     q->by_norm = (float)(2.02 * 0x1p-24 * (terms + 40));
     q->floor = (terms + 40) * 0x1p-140;
-    q->slack = (double)(q->row.count + c->longest + 64) * 0x1p-52;
+    q->slack = (double)(q->row.count + x->longest + 64) * 0x1p-52;
     const double far = q->norm + 1; /* no key is larger, times 2^-exponent */
     q->unsure = q->floor + 2 * q->slack *
                                (l1                       ? 2 * far
@@ -249,9 +252,17 @@ static void add_lists(const place *p)
 static void verify(scan *c, scratch *own, const query *q, int64_t row)
 {
     gnomon_search *s = c->s;
+    if (!gnomon_inverted_row_sound(c->x, row)) {
+        c->damaged = true;
+        return;
+    }
     const gnomon_sparse_row base = gnomon_sparse_row_at(&c->x->rows, row);
     const gnomon_ranked point = {c->metric->sparse(s->kernels, &q->row, &base), s->base + row};
     own->verified++;
+    if (point.key != point.key) { /* no row that was checked has NaN */
+        c->damaged = true;
+        return;
+    }
     if (s->options.k > 0) {
         gnomon_nearest_offer(&s->nearest[q->number], point);
     } else if (point.key <= s->limit) {
@@ -371,13 +382,14 @@ static void take_candidates(const place *p, float least)
                                  found, own->scores);
     for (int64_t i = 0; i < found; i++) {
         const uint32_t row = own->rows[i];
-        const float high = bound_of(&at, row, at.by_norm);
+        const float high = bound_of(&at, row, at.by_norm), low = bound_of(&at, row, -at.by_norm);
         if (high < least || !(own->scores[row] > -INFINITY)) continue;
-        if (c->s->options.k == 0)
+        if (high != high || low != low) /* no row that was checked has NaN */
+            c->damaged = true;
+        else if (c->s->options.k == 0)
             verify(c, own, p->q, p->first + row);
         else
-            own->kept[own->kept_count++] =
-                (candidate){bound_of(&at, row, -at.by_norm), high, (uint32_t)p->first + row};
+            own->kept[own->kept_count++] = (candidate){low, high, (uint32_t)p->first + row};
     }
 }
 
@@ -397,8 +409,8 @@ static void search_piece(const place *p)
 static void run(void *arg, int64_t task, int worker)
 {
     scan *c = arg;
-    scratch *own = &c->scratch[worker];
-    (void)task;
+    scratch *own = &c->scratch[task];
+    (void)worker;
     for (;;) {
         const int64_t number = atomic_fetch_add(&c->next, 1);
         if (number >= c->end || c->s->full) return;
@@ -452,7 +464,7 @@ static gnomon_status scratch_open(scan *c, scratch *own)
 static gnomon_status scan_rounds(scan *c)
 {
     gnomon_context *ctx = c->s->ctx;
-    const int64_t threads = gnomon_context_threads(ctx), base = c->x->rows.count;
+    const int64_t threads = c->tasks, base = c->x->rows.count;
     for (int64_t t = 0; t < threads; t++)
         GNOMON_TRY(scratch_open(c, &c->scratch[t]));
     while (c->end < c->s->count && !c->s->full) {
@@ -462,6 +474,8 @@ static gnomon_status scan_rounds(scan *c)
         for (int64_t t = 0; t < threads && c->s->options.k == 0; t++)
             flush(c, &c->scratch[t]);
         GNOMON_TRY(c->status);
+        GNOMON_FAIL_IF(c->damaged, ctx, GNOMON_ERROR_DATA,
+                       "a list or row does not fit the others: the file is damaged");
         const double share = (double)c->end / (double)c->s->count;
         GNOMON_TRY(gnomon_progress(ctx, "search", (int64_t)(share * (double)base), base));
     }
@@ -479,12 +493,10 @@ static int64_t count_later(const gnomon_search *s, int64_t rows)
 
 gnomon_status gnomon_scan_sparse(gnomon_search *s, const gnomon_inverted *base)
 {
-    const int64_t threads = gnomon_context_threads(s->ctx);
+    const int64_t threads = gnomon_min(gnomon_context_threads(s->ctx), s->count);
     if (s->count == 0 || base->rows.count == 0) return GNOMON_OK;
-    scan c = {.s = s,
-              .x = base,
-              .metric = gnomon_metric_row_of(s->options.metric),
-              .longest = longest_of(&base->rows)};
+    scan c = {
+        .s = s, .x = base, .metric = gnomon_metric_row_of(s->options.metric), .tasks = threads};
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, threads, sizeof *c.scratch, "scores", &c.scratch));
     pthread_mutex_init(&c.lock, NULL);
     const gnomon_status status = scan_rounds(&c);

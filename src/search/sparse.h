@@ -21,7 +21,10 @@ gnomon_status gnomon_sparse_make(gnomon_context *ctx, const gnomon_csr *csr, con
  * searched by one or an entry is refused. Errors: those of gnomon_sparse_make. */
 gnomon_status gnomon_scan_sparse_one(gnomon_search *search, const gnomon_csr *base, int64_t *done);
 /* The queries, in search->sets, against the rows of an index, whose first has the id search->base.
- * Errors: MEMORY, CANCELLED. */
+ * Errors: MEMORY, CANCELLED; DATA of an index in a damaged file. */
 gnomon_status gnomon_scan_sparse(gnomon_search *search, const gnomon_inverted *base);
+/* The same as the next base points of a search whose queries may be dense, as gnomon_search_add is
+ * for a view. The metric is the search's. Errors: SHAPE, DATA, those above. */
+gnomon_status gnomon_search_add_inverted(gnomon_search *search, const gnomon_inverted *base);
 
 #endif

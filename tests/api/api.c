@@ -114,11 +114,13 @@ typedef struct fixture {
     gnomon_hasher *hasher, *set_hasher;
     gnomon_lsh *lsh, *set_index, *full_index;
     gnomon_lsh_builder *lsh_builder, *set_builder;
+    gnomon_sparse_index *sparse_index;
+    gnomon_sparse_builder *sparse_builder, *full_sparse_builder;
     gnomon_stream *stream, *full_stream;
     gnomon_search *search, *set_search, *full_search;
     gnomon_model *model;
     char *operator_json;
-    const char *model_json, *npy, *index_file;
+    const char *model_json, *npy, *index_file, *sparse_file;
 } fixture;
 
 /* ---- what the library calls ---- */
@@ -416,6 +418,10 @@ static void make_files(fixture *f)
     MUST(gnomon_lsh_add(index, &f->matrix[0]));
     MUST(gnomon_lsh_save(f->ctx, index, "in.index"));
     gnomon_lsh_destroy(index);
+    gnomon_sparse_builder *b;
+    MUST(gnomon_sparse_builder_create(f->ctx, GNOMON_L2, N, "in.sparse", &b));
+    MUST(gnomon_sparse_builder_add_csr(b, &f->csr[0]));
+    MUST(gnomon_sparse_builder_finish(b));
 }
 
 static void make_objects(fixture *f)
@@ -426,6 +432,7 @@ static void make_objects(fixture *f)
     sparse.sparse = 1;
     f->npy = "in.npy";
     f->index_file = "in.index";
+    f->sparse_file = "in.sparse";
     MUST(gnomon_reader_open(ctx, f->npy, NULL, &f->reader));
     MUST(gnomon_reader_open(ctx, "in.mtx", NULL, &f->sparse_reader));
     MUST(gnomon_writer_open(ctx, "writer.npy", N, N, GNOMON_F32, NULL, &f->writer));
@@ -467,6 +474,10 @@ static void make_objects(fixture *f)
     MUST(gnomon_lsh_add_csr(f->set_index, &f->csr[0]));
     MUST(gnomon_lsh_builder_create(ctx, &f->lsh_options, "built.index", &f->lsh_builder));
     MUST(gnomon_lsh_builder_create(ctx, &sets, "set.index", &f->set_builder));
+    MUST(gnomon_sparse_index_create(ctx, GNOMON_L2, &f->csr[0], &f->sparse_index));
+    MUST(gnomon_sparse_builder_create(ctx, GNOMON_L2, N, "built.sparse", &f->sparse_builder));
+    MUST(gnomon_sparse_builder_create(ctx, GNOMON_L2, N, "full.sparse", &f->full_sparse_builder));
+    MUST(gnomon_sparse_builder_add_csr(f->sparse_builder, &f->csr[0]));
 
     MUST(gnomon_stream_create(ctx, f->op, N, GNOMON_F32, NULL, &f->stream));
     MUST(gnomon_stream_create(ctx, f->op, N, GNOMON_F32, NULL, &f->full_stream));

@@ -609,6 +609,21 @@ class gnomon_neighbors(c.Structure):
     ]
 
 
+class gnomon_sparse_index_info(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("metric", c.c_int),
+        ("points", c.c_int64),
+        ("removed", c.c_int64),
+        ("dim", c.c_int64),
+        ("nonzeros", c.c_int64),
+        ("columns", c.c_int64),
+        ("heavy_columns", c.c_int64),
+        ("point_bytes", c.c_int64),
+        ("index_bytes", c.c_int64),
+    ]
+
+
 class gnomon_lsh_functions(c.Structure):
     _fields_ = [
         ("struct_size", c.c_size_t),
@@ -966,6 +981,9 @@ class gnomon_format_info(c.Structure):
     ]
 
 
+gnomon_sparse_fault_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_char_p)
+
+
 gnomon_lsh_fault_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_char_p)
 
 
@@ -1005,6 +1023,7 @@ STRUCTS = [
     gnomon_metric_info,
     gnomon_search_options,
     gnomon_neighbors,
+    gnomon_sparse_index_info,
     gnomon_lsh_functions,
     gnomon_lsh_search_params,
     gnomon_lsh_options,
@@ -1243,6 +1262,19 @@ FUNCTIONS = {
     "gnomon_search_destroy": (None, [c.c_void_p]),
     "gnomon_neighbors_exact": (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_matrix), c.POINTER(gnomon_search_options), c.POINTER(gnomon_neighbors)]),
     "gnomon_neighbors_exact_csr": (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr), c.POINTER(gnomon_csr), c.POINTER(gnomon_search_options), c.POINTER(gnomon_neighbors)]),
+    "gnomon_sparse_index_create": (c.c_int, [c.c_void_p, c.c_int, c.POINTER(gnomon_csr), c.POINTER(c.c_void_p)]),
+    "gnomon_sparse_index_destroy": (None, [c.c_void_p]),
+    "gnomon_sparse_index_describe": (None, [c.c_void_p, c.POINTER(gnomon_sparse_index_info)]),
+    "gnomon_sparse_index_query": (c.c_int, [c.c_void_p, c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_search_options), c.POINTER(gnomon_neighbors)]),
+    "gnomon_sparse_index_query_csr": (c.c_int, [c.c_void_p, c.c_void_p, c.POINTER(gnomon_csr), c.POINTER(gnomon_search_options), c.POINTER(gnomon_neighbors)]),
+    "gnomon_sparse_index_open": (c.c_int, [c.c_void_p, c.c_char_p, c.POINTER(c.c_void_p)]),
+    "gnomon_sparse_index_check": (c.c_int, [c.c_void_p, c.c_char_p, gnomon_sparse_fault_fn, c.c_void_p]),
+    "gnomon_sparse_builder_create": (c.c_int, [c.c_void_p, c.c_int, c.c_int64, c.c_char_p, c.POINTER(c.c_void_p)]),
+    "gnomon_sparse_builder_extend": (c.c_int, [c.c_void_p, c.c_void_p, c.c_char_p, c.c_int, c.POINTER(c.c_void_p)]),
+    "gnomon_sparse_builder_add_csr": (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr)]),
+    "gnomon_sparse_builder_remove": (c.c_int, [c.c_void_p, c.POINTER(c.c_int64), c.c_int64]),
+    "gnomon_sparse_builder_finish": (c.c_int, [c.c_void_p]),
+    "gnomon_sparse_builder_abort": (None, [c.c_void_p]),
     "gnomon_lsh_family_name": (c.c_char_p, [c.c_int]),
     "gnomon_lsh_family_from_name": (c.c_int, [c.c_char_p]),
     "gnomon_metric_family": (c.c_int, [c.c_int, c.c_int]),

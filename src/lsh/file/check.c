@@ -18,8 +18,9 @@ typedef struct checker {
     char first[256];
 } checker;
 
-static void tell(checker *c, const char *section, const char *fault)
+static void tell(void *user, const char *section, const char *fault)
 {
+    checker *c = user;
     if (c->faults++ == 0) snprintf(c->first, sizeof c->first, "%s: %s", section, fault);
     if (c->fn) c->fn(c->user, section, fault);
 }
@@ -39,7 +40,8 @@ static void tell_error(checker *c)
 
 /* ---- bytes ---- */
 
-static gnomon_status check_sums(checker *c, const gnomon_layout *l)
+gnomon_status gnomon_layout_sums(gnomon_context *ctx, const gnomon_layout *l,
+                                 gnomon_lsh_fault_fn fn, void *user)
 {
     int64_t end = GNOMON_LSH_HEADER;
     for (int64_t i = 0; i <= l->sections; i++) {
@@ -50,13 +52,13 @@ static gnomon_status check_sums(checker *c, const gnomon_layout *l)
         for (; end < s.offset; end++)
             zero = zero && l->map[end] == 0;
         if (!zero)
-            tell(c, i < l->sections ? name.text : "section table",
-                 "the bytes between it and the section before are not 0");
+            fn(user, i < l->sections ? name.text : "section table",
+               "the bytes between it and the section before are not 0");
         if (i == l->sections) break;
         if (gnomon_lsh_checksum(l->map + s.offset, (size_t)s.length) != s.checksum)
-            tell(c, name.text, "damaged: its checksum does not fit");
+            fn(user, name.text, "damaged: its checksum does not fit");
         end = s.offset + s.length;
-        GNOMON_TRY(gnomon_progress(c->ctx, "checksums", end, l->bytes));
+        GNOMON_TRY(gnomon_progress(ctx, "checksums", end, l->bytes));
     }
     return GNOMON_OK;
 }
@@ -66,9 +68,9 @@ gnomon_status gnomon_lsh_check_bytes(gnomon_context *ctx, const gnomon_lsh *inde
     gnomon_layout layout;
     checker c = {ctx, NULL, NULL, 0, ""};
     if (!index->map) return GNOMON_OK;
-    GNOMON_TRY(gnomon_layout_check(ctx, (const unsigned char *)index->map,
+    GNOMON_TRY(gnomon_layout_check(ctx, &gnomon_lsh_file, (const unsigned char *)index->map,
                                    (int64_t)index->map_bytes, &layout));
-    GNOMON_TRY(check_sums(&c, &layout));
+    GNOMON_TRY(gnomon_layout_sums(ctx, &layout, tell, &c));
     return c.faults == 0 ? GNOMON_OK : gnomon_fail(ctx, GNOMON_ERROR_DATA, "%s", c.first);
 }
 
@@ -244,8 +246,8 @@ static gnomon_status check(checker *c, const char *path)
 {
     gnomon_layout layout;
     gnomon_lsh *index = NULL;
-    GNOMON_TRY(gnomon_lsh_map(c->ctx, path, &layout));
-    gnomon_status status = check_sums(c, &layout);
+    GNOMON_TRY(gnomon_layout_map(c->ctx, &gnomon_lsh_file, path, &layout));
+    gnomon_status status = gnomon_layout_sums(c->ctx, &layout, tell, c);
     if (status != GNOMON_OK || c->faults > 0) {
         munmap((void *)layout.map, (size_t)layout.bytes);
         return status;

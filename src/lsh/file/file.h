@@ -21,7 +21,14 @@ enum {
     GNOMON_LSH_FEATURES = 15
 };
 
-extern const unsigned char gnomon_lsh_magic[8];
+/* A kind of file that has this header, sections and section table. */
+typedef struct gnomon_file_kind {
+    unsigned char magic[8];
+    uint64_t features; /* those that this library knows */
+    const char *what;  /* "index of gnomon's": for texts */
+} gnomon_file_kind;
+
+extern const gnomon_file_kind gnomon_lsh_file, gnomon_sparse_file;
 
 /* Sections, in the file's order; the four of a table come together. */
 typedef enum gnomon_section_kind {
@@ -36,7 +43,24 @@ typedef enum gnomon_section_kind {
     GNOMON_SECTION_STARTS = 9,
     GNOMON_SECTION_DIRECTORY = 10,
     GNOMON_SECTION_SETTINGS = 11,
-    GNOMON_SECTION_WEIGHTS = 12 /* behind the offsets */
+    GNOMON_SECTION_WEIGHTS = 12, /* behind the offsets */
+    /* of sparse points, in this order */
+    GNOMON_SECTION_ROW_COLUMNS = 13,
+    GNOMON_SECTION_ROW_VALUES = 14,
+    GNOMON_SECTION_ROW_OFFSETS = 15,
+    GNOMON_SECTION_ROW_FACTORS = 16,
+    GNOMON_SECTION_GONE = 17,
+    GNOMON_SECTION_COLUMNS = 18,
+    GNOMON_SECTION_NUMBERS = 19,
+    GNOMON_SECTION_LISTS = 20,
+    GNOMON_SECTION_LIST_IDS = 21,
+    GNOMON_SECTION_LIST_VALUES = 22,
+    GNOMON_SECTION_BLOCK = 23,
+    GNOMON_SECTION_NORMS = 24,
+    GNOMON_SECTION_BLOCK_NORMS = 25,
+    GNOMON_SECTION_BIAS = 26,
+    GNOMON_SECTION_SPARSE_SETTINGS = 27,
+    GNOMON_SECTION_LAST = 27
 } gnomon_section_kind;
 
 typedef struct gnomon_section {
@@ -120,6 +144,7 @@ gnomon_status gnomon_lsh_write_table(const gnomon_merging *m, int64_t t, int64_t
 /* ---- file_layout.c ---- */
 /* A file that is mapped, its header and section table checked. */
 typedef struct gnomon_layout {
+    const gnomon_file_kind *kind;
     const unsigned char *map;
     int64_t bytes;
     int64_t points, removed, sections, table;
@@ -128,14 +153,18 @@ typedef struct gnomon_layout {
     ino_t inode;
 } gnomon_layout;
 
-gnomon_status gnomon_layout_check(gnomon_context *ctx, const unsigned char *map, int64_t bytes,
-                                  gnomon_layout *layout);
+gnomon_status gnomon_layout_check(gnomon_context *ctx, const gnomon_file_kind *kind,
+                                  const unsigned char *map, int64_t bytes, gnomon_layout *layout);
 gnomon_section gnomon_layout_section(const gnomon_layout *layout, int64_t i);
 /* Header and section table in the file's bytes; entries has room for count of them. */
 void gnomon_layout_write(const gnomon_layout *layout, const gnomon_section *sections,
                          unsigned char *entries, unsigned char header[GNOMON_LSH_HEADER]);
 
 /* ---- file_check.c ---- */
+/* Tells of sections whose checksums do not fit, and of bytes between sections that are not 0.
+ * Errors: CANCELLED. */
+gnomon_status gnomon_layout_sums(gnomon_context *ctx, const gnomon_layout *layout,
+                                 gnomon_lsh_fault_fn tell, void *user);
 /* Whether an opened index's bytes fit their checksums; what was added since is not in them. Errors:
  * DATA, CANCELLED. */
 gnomon_status gnomon_lsh_check_bytes(gnomon_context *ctx, const gnomon_lsh *index);
@@ -156,7 +185,8 @@ gnomon_status gnomon_origin_still(gnomon_context *ctx, const gnomon_origin *orig
 
 /* ---- file_open.c ---- */
 /* Maps the file and checks its layout. */
-gnomon_status gnomon_lsh_map(gnomon_context *ctx, const char *path, gnomon_layout *layout);
+gnomon_status gnomon_layout_map(gnomon_context *ctx, const gnomon_file_kind *kind, const char *path,
+                                gnomon_layout *layout);
 /* The index of a mapped file, which becomes its own; on failure too. */
 gnomon_status gnomon_lsh_load(gnomon_context *ctx, const gnomon_layout *layout, gnomon_lsh **out);
 

@@ -5,13 +5,42 @@
 #include <stdio.h>
 #include <string.h>
 
-const unsigned char gnomon_lsh_magic[8] = {0x89, 'G', 'N', 'M', 'L', 'S', 'H', 0x0a};
+const gnomon_file_kind gnomon_lsh_file = {
+    {0x89, 'G', 'N', 'M', 'L', 'S', 'H', 0x0a}, GNOMON_LSH_FEATURES, "index of gnomon's"};
+const gnomon_file_kind gnomon_sparse_file = {{0x89, 'G', 'N', 'M', 'I', 'N', 'V', 0x0a},
+                                             GNOMON_LSH_REMOVED,
+                                             "index of sparse points of gnomon's"};
 
 gnomon_section_name gnomon_section_name_of(gnomon_section_kind kind, uint32_t number)
 {
-    static const char *const alone[] = {
-        "?",  "points", "set members", "set offsets", "codes' scale", "codes",  "removed",
-        NULL, NULL,     NULL,          NULL,          "settings",     "weights"};
+    static const char *const alone[] = {"?",
+                                        "points",
+                                        "set members",
+                                        "set offsets",
+                                        "codes' scale",
+                                        "codes",
+                                        "removed",
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL,
+                                        "settings",
+                                        "weights",
+                                        "rows' columns",
+                                        "rows' values",
+                                        "rows' offsets",
+                                        "rows' factors",
+                                        "removed",
+                                        "columns",
+                                        "columns' numbers",
+                                        "lists",
+                                        "lists' ids",
+                                        "lists' values",
+                                        "block",
+                                        "norms",
+                                        "block's norms",
+                                        "bias",
+                                        "settings"};
     static const char *const parts[] = {"ids", "keys", "starts", "directory"};
     gnomon_section_name name;
     if (kind == GNOMON_SECTION_POINTS && number > 0)
@@ -21,7 +50,7 @@ gnomon_section_name gnomon_section_name_of(gnomon_section_kind kind, uint32_t nu
                  parts[kind - GNOMON_SECTION_IDS]);
     else
         snprintf(name.text, sizeof name.text, "%s",
-                 (int)kind > 0 && kind <= GNOMON_SECTION_WEIGHTS ? alone[kind] : alone[0]);
+                 (int)kind > 0 && kind <= GNOMON_SECTION_LAST ? alone[kind] : alone[0]);
     return name;
 }
 
@@ -63,7 +92,7 @@ void gnomon_layout_write(const gnomon_layout *l, const gnomon_section *sections,
         put(to + 32, s->checksum, 8);
     }
     memset(header, 0, GNOMON_LSH_HEADER);
-    memcpy(header, gnomon_lsh_magic, 8);
+    memcpy(header, l->kind->magic, 8);
     put(header + 8, GNOMON_LSH_VERSION, 4);
     put(header + 12, GNOMON_LSH_HEADER, 4);
     put(header + 16, l->features, 8);
@@ -88,10 +117,11 @@ gnomon_section gnomon_layout_section(const gnomon_layout *l, int64_t i)
 }
 
 /* What may stand in a file of this version at all. */
-static gnomon_status check_head(gnomon_context *ctx, const unsigned char *h, int64_t bytes)
+static gnomon_status check_head(gnomon_context *ctx, const gnomon_file_kind *kind,
+                                const unsigned char *h, int64_t bytes)
 {
-    GNOMON_FAIL_IF(bytes < 8 || memcmp(h, gnomon_lsh_magic, 8) != 0, ctx, GNOMON_ERROR_FORMAT,
-                   "not an index of gnomon's: it does not begin with an index's mark");
+    GNOMON_FAIL_IF(bytes < 8 || memcmp(h, kind->magic, 8) != 0, ctx, GNOMON_ERROR_FORMAT,
+                   "not an %s: it does not begin with an index's mark", kind->what);
     GNOMON_FAIL_IF(bytes < GNOMON_LSH_HEADER, ctx, GNOMON_ERROR_TRUNCATED,
                    "the file ends within the header, after %" PRId64 " bytes of %d", bytes,
                    GNOMON_LSH_HEADER);
@@ -105,7 +135,7 @@ static gnomon_status check_head(gnomon_context *ctx, const unsigned char *h, int
     GNOMON_FAIL_IF(version != GNOMON_LSH_VERSION || get(h + 12, 4) != GNOMON_LSH_HEADER, ctx,
                    GNOMON_ERROR_DATA, "the header tells of version %" PRIu64 ", %" PRIu64 " bytes",
                    version, get(h + 12, 4));
-    const uint64_t unknown = get(h + 16, 8) & ~(uint64_t)GNOMON_LSH_FEATURES;
+    const uint64_t unknown = get(h + 16, 8) & ~kind->features;
     GNOMON_FAIL_IF(unknown != 0, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "the index has features that this library does not know (flags 0x%" PRIx64
                    "): use a newer one",
@@ -115,16 +145,17 @@ static gnomon_status check_head(gnomon_context *ctx, const unsigned char *h, int
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_layout_check(gnomon_context *ctx, const unsigned char *map, int64_t bytes,
-                                  gnomon_layout *l)
+gnomon_status gnomon_layout_check(gnomon_context *ctx, const gnomon_file_kind *kind,
+                                  const unsigned char *map, int64_t bytes, gnomon_layout *l)
 {
-    GNOMON_TRY(check_head(ctx, map, bytes));
+    GNOMON_TRY(check_head(ctx, kind, map, bytes));
     const int64_t told = size_at(map + 32);
     GNOMON_FAIL_IF(bytes < told, ctx, GNOMON_ERROR_TRUNCATED,
                    "the file has %" PRId64 " bytes; its header tells of %" PRId64, bytes, told);
     GNOMON_FAIL_IF(bytes != told, ctx, GNOMON_ERROR_DATA,
                    "the file has %" PRId64 " bytes; its header tells of %" PRId64, bytes, told);
-    *l = (gnomon_layout){.map = map,
+    *l = (gnomon_layout){.kind = kind,
+                         .map = map,
                          .bytes = bytes,
                          .points = size_at(map + 64),
                          .removed = size_at(map + 72),

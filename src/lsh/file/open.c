@@ -14,25 +14,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static gnomon_status map_file(gnomon_context *ctx, int fd, gnomon_layout *l)
+static gnomon_status map_file(gnomon_context *ctx, const gnomon_file_kind *kind, int fd,
+                              gnomon_layout *l)
 {
     struct stat st;
     GNOMON_FAIL_IF(fstat(fd, &st) != 0, ctx, GNOMON_ERROR_IO, "%s", strerror(errno));
     GNOMON_FAIL_IF(S_ISDIR(st.st_mode), ctx, GNOMON_ERROR_IO, "is a folder, not a file");
     GNOMON_FAIL_IF(!S_ISREG(st.st_mode), ctx, GNOMON_ERROR_UNSUPPORTED,
                    "an index is mapped into memory: it must be a file");
-    if (st.st_size == 0) return gnomon_layout_check(ctx, (const unsigned char *)"", 0, l);
+    if (st.st_size == 0) return gnomon_layout_check(ctx, kind, (const unsigned char *)"", 0, l);
     void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     GNOMON_FAIL_IF(map == MAP_FAILED, ctx, GNOMON_ERROR_IO, "can't map it into memory: %s",
                    strerror(errno));
-    const gnomon_status status = gnomon_layout_check(ctx, map, (int64_t)st.st_size, l);
+    const gnomon_status status = gnomon_layout_check(ctx, kind, map, (int64_t)st.st_size, l);
     if (status != GNOMON_OK) munmap(map, (size_t)st.st_size);
     l->device = st.st_dev;
     l->inode = st.st_ino;
     return status;
 }
 
-gnomon_status gnomon_lsh_map(gnomon_context *ctx, const char *path, gnomon_layout *layout)
+gnomon_status gnomon_layout_map(gnomon_context *ctx, const gnomon_file_kind *kind, const char *path,
+                                gnomon_layout *layout)
 {
     GNOMON_FAIL_IF(!path, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("path") " is NULL");
     GNOMON_FAIL_IF(__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__, ctx, GNOMON_ERROR_UNSUPPORTED,
@@ -43,7 +45,7 @@ gnomon_status gnomon_lsh_map(gnomon_context *ctx, const char *path, gnomon_layou
         return gnomon_fail(ctx, absent ? GNOMON_ERROR_NOT_FOUND : GNOMON_ERROR_IO,
                            GNOMON_ARG("%s") ": can't open: %s", path, strerror(errno));
     }
-    const gnomon_status status = map_file(ctx, fd, layout);
+    const gnomon_status status = map_file(ctx, kind, fd, layout);
     close(fd); /* the mapping stays */
     return status == GNOMON_OK ? status : gnomon_fail_prefix(ctx, status, GNOMON_ARG("%s"), path);
 }
@@ -371,7 +373,7 @@ gnomon_status gnomon_lsh_open(gnomon_context *ctx, const char *path, gnomon_lsh 
     GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(gnomon_lsh_map(ctx, path, &layout));
+    GNOMON_TRY(gnomon_layout_map(ctx, &gnomon_lsh_file, path, &layout));
     gnomon_status status = gnomon_lsh_load(ctx, &layout, out);
     if (status != GNOMON_OK) return gnomon_fail_prefix(ctx, status, GNOMON_ARG("%s"), path);
     status = gnomon_origin_open(ctx, path, &layout, &(*out)->origin);

@@ -540,7 +540,8 @@ static gnomon_status write_settings(gnomon_lsh_builder *b)
 static gnomon_status write_layout(gnomon_lsh_builder *b)
 {
     unsigned char header[GNOMON_LSH_HEADER], *entries;
-    gnomon_layout l = {.points = b->shape->points,
+    gnomon_layout l = {.kind = &gnomon_lsh_file,
+                       .points = b->shape->points,
                        .removed = b->from ? b->from->removed : 0,
                        .sections = b->count,
                        .table = gnomon_section_place(b->end)};

@@ -101,7 +101,8 @@ static void flipped_bytes_are_named(void **state)
     for (int f = 0; f < FAMILIES; f++) {
         const bytes good = small_file(p, f);
         gnomon_layout l;
-        ASSERT_OK(ctx, gnomon_layout_check(ctx, good.data, (int64_t)good.size, &l));
+        ASSERT_OK(ctx,
+                  gnomon_layout_check(ctx, &gnomon_lsh_file, good.data, (int64_t)good.size, &l));
         const int file = open("a.idx", O_WRONLY);
         assert_true(file >= 0);
         int kinds = 0;
@@ -157,7 +158,7 @@ static void cut_files(void **state)
     for (int f = 0; f < FAMILIES; f++) {
         const bytes b = small_file(p, f);
         gnomon_layout l;
-        ASSERT_OK(ctx, gnomon_layout_check(ctx, b.data, (int64_t)b.size, &l));
+        ASSERT_OK(ctx, gnomon_layout_check(ctx, &gnomon_lsh_file, b.data, (int64_t)b.size, &l));
         assert_int_equal(truncate("a.idx", (off_t)b.size + 1), 0);
         assert_int_equal(use_file(p), GNOMON_ERROR_DATA);
         for (size_t size = b.size; size-- > 0;) {
@@ -209,7 +210,7 @@ static void newer_files_and_strange_numbers(void **state)
     gnomon_layout l;
     bytes b = {malloc(good.size), good.size};
     memcpy(b.data, good.data, good.size);
-    ASSERT_OK(ctx, gnomon_layout_check(ctx, b.data, (int64_t)b.size, &l));
+    ASSERT_OK(ctx, gnomon_layout_check(ctx, &gnomon_lsh_file, b.data, (int64_t)b.size, &l));
     assert_int_equal(use(p, &b), GNOMON_OK);
     place(b.data + 8, 2, 4); /* whatever follows */
     USED(GNOMON_ERROR_UNSUPPORTED, "version 2; this library reads version 1");
@@ -287,7 +288,7 @@ static void strange_settings(void **state)
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         bytes b = small_file(p, 0);
         gnomon_layout l;
-        ASSERT_OK(ctx, gnomon_layout_check(ctx, b.data, (int64_t)b.size, &l));
+        ASSERT_OK(ctx, gnomon_layout_check(ctx, &gnomon_lsh_file, b.data, (int64_t)b.size, &l));
         const gnomon_section s = gnomon_layout_section(&l, l.sections - 1);
         assert_int_equal(strlen(changes[i].from), strlen(changes[i].to));
         char *at =
@@ -314,7 +315,7 @@ static void check_sees_more(void **state)
     gnomon_layout l;
     gnomon_lsh *index;
     bytes b = {malloc(good.size), good.size};
-    ASSERT_OK(ctx, gnomon_layout_check(ctx, good.data, (int64_t)good.size, &l));
+    ASSERT_OK(ctx, gnomon_layout_check(ctx, &gnomon_lsh_file, good.data, (int64_t)good.size, &l));
     for (int round = 0; round < 3; round++) {
         named n = {"", 0, 0};
         const gnomon_section s = gnomon_layout_section(&l, 0), ids = gnomon_layout_section(&l, 4);
@@ -362,7 +363,8 @@ static void made_up_files(void **state)
     for (int f = 0; f < FAMILIES; f++) {
         const bytes good = small_file(p, f);
         gnomon_layout l;
-        ASSERT_OK(ctx, gnomon_layout_check(ctx, good.data, (int64_t)good.size, &l));
+        ASSERT_OK(ctx,
+                  gnomon_layout_check(ctx, &gnomon_lsh_file, good.data, (int64_t)good.size, &l));
         bytes b = {malloc(good.size), good.size};
         for (int round = 0; round < 150; round++) {
             memcpy(b.data, good.data, good.size);

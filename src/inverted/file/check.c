@@ -1,0 +1,222 @@
+/* A file of sparse points held against everything that docs/reference/formats.md says of it. */
+#include "inverted/file/file.h"
+
+#include "base/arithmetic.h"
+#include "base/memory.h"
+#include "kernels.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef struct checker {
+    gnomon_context *ctx;
+    gnomon_sparse_fault_fn fn;
+    void *user;
+    int64_t faults;
+    char first[256];
+} checker;
+
+static void tell(void *user, const char *section, const char *fault)
+{
+    checker *c = user;
+    if (c->faults++ == 0) snprintf(c->first, sizeof c->first, "%s: %s", section, fault);
+    if (c->fn != NULL) c->fn(c->user, section, fault);
+}
+
+static void tell_of(checker *c, gnomon_section_kind kind, const char *fault)
+{
+    tell(c, gnomon_section_name_of(kind, 0).text, fault);
+}
+
+/* The last error's text stands for a fault. */
+static void tell_error(checker *c)
+{
+    char text[256], section[64];
+    snprintf(text, sizeof text, "%s", gnomon_last_error(c->ctx));
+    snprintf(section, sizeof section, "%s", gnomon_last_error_argument(c->ctx));
+    const size_t length = strlen(section) + 2; /* "section: " */
+    if (section[0] != 0 && strlen(text) > length)
+        tell(c, section, text + length);
+    else
+        tell(c, "layout", text);
+}
+
+gnomon_status gnomon_sparse_check_bytes(gnomon_context *ctx, const gnomon_sparse_index *index)
+{
+    gnomon_layout layout;
+    checker c = {ctx, NULL, NULL, 0, ""};
+    if (index->map == NULL) return GNOMON_OK;
+    GNOMON_TRY(
+        gnomon_layout_check(ctx, &gnomon_sparse_file, index->map, index->map_bytes, &layout));
+    GNOMON_TRY(gnomon_layout_sums(ctx, &layout, tell, &c));
+    return c.faults == 0 ? GNOMON_OK : gnomon_fail(ctx, GNOMON_ERROR_DATA, "%s", c.first);
+}
+
+/* ---- what the sections tell ---- */
+
+static bool check_rows(checker *c, const gnomon_inverted *x)
+{
+    const gnomon_search_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(c->ctx))->search;
+    const int64_t before = c->faults;
+    for (int64_t i = 0; i < x->rows.count && c->faults == before; i++) {
+        char text[96];
+        if (!gnomon_inverted_row_sound(x, i)) {
+            snprintf(text, sizeof text, "those of row %" PRId64 " do not ascend within bounds", i);
+            tell_of(c, GNOMON_SECTION_ROW_COLUMNS, text);
+            break;
+        }
+        gnomon_sparse_row row = gnomon_sparse_row_at(&x->rows, i);
+        for (int64_t e = 0; e < row.count; e++)
+            if (!(fabs(row.values[e]) <= 0x1p500)) {
+                snprintf(text, sizeof text, "row %" PRId64 " has NaN or a magnitude above 2^500",
+                         i);
+                tell_of(c, GNOMON_SECTION_ROW_VALUES, text);
+                break;
+            }
+        if (x->rows.factors == NULL || c->faults > before) continue;
+        row.factor = 1;
+        const double factor = gnomon_sparse_inverse_norm(kernels, &row);
+        if (memcmp(&factor, &x->rows.factors[i], sizeof factor) != 0) {
+            snprintf(text, sizeof text, "that of row %" PRId64 " is not 1 by its norm", i);
+            tell_of(c, GNOMON_SECTION_ROW_FACTORS, text);
+        }
+    }
+    return c->faults == before;
+}
+
+static void compare(checker *c, gnomon_section_kind kind, const void *a, const void *b,
+                    int64_t bytes)
+{
+    if (bytes > 0 && memcmp(a, b, (size_t)bytes) != 0)
+        tell_of(c, kind, "is not what the rows give");
+}
+
+static gnomon_status check_columns(checker *c, const gnomon_inverted *x, const gnomon_inverted *y)
+{
+    const int64_t used = x->columns.used;
+    int64_t *members = NULL;
+    uint32_t *numbers = NULL;
+    gnomon_status status = gnomon_alloc(c->ctx, used, sizeof *members, "columns", &members);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(c->ctx, used, sizeof *numbers, "columns", &numbers);
+    if (status == GNOMON_OK) status = gnomon_numbering_list(c->ctx, &y->columns, members, numbers);
+    if (status == GNOMON_OK) {
+        compare(c, GNOMON_SECTION_COLUMNS, members, x->columns.keys, used * 8);
+        compare(c, GNOMON_SECTION_NUMBERS, numbers, x->columns.numbers, used * 4);
+    }
+    gnomon_free(c->ctx, members);
+    gnomon_free(c->ctx, numbers);
+    return status;
+}
+
+/* Lists [from, to) of y, filled now, against x's. */
+static gnomon_status check_some_lists(checker *c, const gnomon_inverted *x, gnomon_inverted *y,
+                                      int64_t from, int64_t to)
+{
+    const int64_t begin = x->lists[from], count = x->lists[to] - begin;
+    uint32_t *ids = NULL;
+    float *values = NULL;
+    gnomon_status status = gnomon_alloc(c->ctx, count, sizeof *ids, "lists", &ids);
+    if (status == GNOMON_OK) status = gnomon_alloc(c->ctx, count, sizeof *values, "lists", &values);
+    if (status == GNOMON_OK) {
+        gnomon_inverted_fill_lists(y, from, to, ids, values);
+        compare(c, GNOMON_SECTION_LIST_IDS, ids, x->ids + begin, count * 4);
+        compare(c, GNOMON_SECTION_LIST_VALUES, values, x->values + begin, count * 4);
+    }
+    gnomon_free(c->ctx, ids);
+    gnomon_free(c->ctx, values);
+    return status;
+}
+
+static gnomon_status check_block(checker *c, const gnomon_inverted *x, const gnomon_inverted *y)
+{
+    const int64_t n = x->rows.count, row = x->width * (int64_t)sizeof *x->block;
+    if (row == 0) return GNOMON_OK;
+    const int64_t most = gnomon_min(n, gnomon_max(gnomon_memory_limit(c->ctx) / 4 / (row + 4), 1));
+    float *block = NULL, *heavy = NULL;
+    gnomon_status status = gnomon_alloc(c->ctx, most, (size_t)row, "heavy columns", &block);
+    if (status == GNOMON_OK) status = gnomon_alloc(c->ctx, most, sizeof *heavy, "norms", &heavy);
+    for (int64_t at = 0; at < n && status == GNOMON_OK && c->faults == 0; at += most) {
+        const int64_t here = gnomon_min(most, n - at);
+        gnomon_inverted_fill_block(y, at, here, block, heavy);
+        compare(c, GNOMON_SECTION_BLOCK, block, x->block + at * x->width, here * row);
+        compare(c, GNOMON_SECTION_BLOCK_NORMS, heavy, x->heavy + at, here * 4);
+    }
+    for (int64_t i = n; i < gnomon_inverted_padded(n) && status == GNOMON_OK; i++)
+        if (x->heavy[i] != 0) {
+            tell_of(c, GNOMON_SECTION_BLOCK_NORMS, "those behind the last point are not 0");
+            break;
+        }
+    gnomon_free(c->ctx, block);
+    gnomon_free(c->ctx, heavy);
+    return status;
+}
+
+/* x, as a file has it, beside y, which begins with the same rows. */
+static gnomon_status check_made(checker *c, const gnomon_inverted *x, gnomon_inverted *y)
+{
+    const int64_t norms = gnomon_inverted_padded(x->rows.count) * (int64_t)sizeof *x->norm;
+    if (y->columns.used != x->columns.used || y->heavy_from != x->heavy_from ||
+        y->exponent != x->exponent || y->longest != x->longest) {
+        tell_of(c, GNOMON_SECTION_SPARSE_SETTINGS, "they are not those of the rows");
+        return GNOMON_OK;
+    }
+    GNOMON_TRY(check_columns(c, x, y));
+    compare(c, GNOMON_SECTION_NORMS, x->norm, y->norm, norms);
+    if (x->bias != NULL) compare(c, GNOMON_SECTION_BIAS, x->bias, y->bias, norms);
+    compare(c, GNOMON_SECTION_LISTS, x->lists, y->lists + 1, (x->heavy_from + 1) * 8);
+    if (c->faults > 0) return GNOMON_OK;
+    GNOMON_TRY(check_block(c, x, y));
+    const int64_t room = gnomon_max(gnomon_memory_limit(c->ctx) / 4, 1);
+    for (int64_t from = 0; from < x->heavy_from && c->faults == 0;) {
+        const int64_t to = from + gnomon_inverted_lists_at_once(y, from, room);
+        GNOMON_TRY(check_some_lists(c, x, y, from, to));
+        from = to;
+        GNOMON_TRY(gnomon_progress(c->ctx, "lists", from, x->heavy_from));
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status check_index(checker *c, const gnomon_inverted *x)
+{
+    gnomon_inverted y;
+    gnomon_sets lent = x->rows;
+    if (!check_rows(c, x)) return GNOMON_OK;
+    GNOMON_TRY(gnomon_inverted_begin(c->ctx, x->metric, &lent, true, x->cols, &y));
+    const gnomon_status status = check_made(c, x, &y);
+    gnomon_inverted_close(c->ctx, &y);
+    return status;
+}
+
+static gnomon_status check(checker *c, const char *path)
+{
+    gnomon_layout layout;
+    gnomon_sparse_index *index = NULL;
+    GNOMON_TRY(gnomon_layout_map(c->ctx, &gnomon_sparse_file, path, &layout));
+    gnomon_status status = gnomon_layout_sums(c->ctx, &layout, tell, c);
+    if (status != GNOMON_OK || c->faults > 0) {
+        munmap((void *)layout.map, (size_t)layout.bytes);
+        return status;
+    }
+    status = gnomon_sparse_load(c->ctx, &layout, &index);
+    if (status == GNOMON_ERROR_DATA || status == GNOMON_ERROR_TRUNCATED) {
+        tell_error(c);
+        return GNOMON_OK;
+    }
+    if (status == GNOMON_OK) status = check_index(c, &index->inverted);
+    gnomon_sparse_index_destroy(index);
+    return status;
+}
+
+gnomon_status gnomon_sparse_index_check(gnomon_context *ctx, const char *path,
+                                        gnomon_sparse_fault_fn fn, void *user)
+{
+    checker c = {ctx, fn, user, 0, ""};
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_TRY(check(&c, path));
+    if (c.faults == 0) return GNOMON_OK;
+    return gnomon_fail(ctx, GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": %s", path, c.first);
+}
