@@ -69,7 +69,6 @@ cmake --build "$build/library" --target gnomon gnomon_command
 
 # ---- the plugin ----
 
-rm -f "$source"/dist/gnomon_cuda13-*.whl # of an older library
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 missing=
 if [ "${WHEEL_CUDA:-AUTO}" = OFF ]; then
@@ -79,6 +78,9 @@ elif ! "$nvcc" --version 2>/dev/null | grep -q 'release 13\.'; then
 fi
 if [ -n "$missing" ]; then
     echo "wheel.sh: no wheel of gnomon-cuda13: $missing"
+    for old in "$source"/dist/gnomon_cuda13-*.whl; do
+        if [ -e "$old" ]; then echo "wheel.sh: $old is of an earlier run: the library refuses its plugin if it does not fit"; fi
+    done
     [ "${WHEEL_CUDA:-AUTO}" != ON ]
     exit
 fi

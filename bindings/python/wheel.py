@@ -75,7 +75,7 @@ def notices(info, *patterns):
 
 
 def pack(files, info, wheel):
-    """Writes the wheel of these files, by name, in one step."""
+    """Writes the wheel of these files, by name, in one step; those of other versions are removed once it is there."""
     record = []
     for name, data in files.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
@@ -91,6 +91,9 @@ def pack(files, info, wheel):
             entry.external_attr = (0o100755 if executable else 0o100644) << 16
             archive.writestr(entry, data)
     os.replace(part, wheel)
+    for other in wheel.parent.glob(wheel.name.split("-")[0] + "-*.whl"):
+        if other != wheel:
+            other.unlink()
     print(f"{wheel} {wheel.stat().st_size / 1e6:.1f} MB")
 
 

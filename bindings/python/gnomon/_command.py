@@ -16,7 +16,6 @@ def main() -> NoReturn:
         raise SystemExit("gnomon: this package has no command: it is in the checkout's build folder")
     choose_blas()
     choose_plugins()
-    os.environ["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, (str(here / "lib"), os.environ.get("LD_LIBRARY_PATH"))))
     os.execv(command, ["gnomon", *sys.argv[1:]])
 
 

@@ -52,7 +52,8 @@ def set_config(**settings: Any) -> None:
         ``"auto"`` (default): each job runs on a GPU if there is one, it takes the job and the gain exceeds the
         transfer; else on the CPU. ``"cpu"``, ``"cuda"``, ``"cuda:1"``: there.
     n_jobs : int or None
-        Threads of a call. None (default) and -1: one for each core that the process may use; -2: all but one.
+        Threads of a call. -1: one for each core that the process may use; -2: all but one. None (default): as many as
+        ``OMP_NUM_THREADS`` says when the first call begins, as joblib sets it in its worker processes; without it, as -1.
     memory_limit : int
         Bytes of working memory that a call may take beside its input and output; 0 (default): 1 GiB.
     progress : bool, callable or None
@@ -98,6 +99,12 @@ def config_context(**settings: Any) -> Iterator[None]:
         _config.set(before)
 
 
+def _share() -> int:
+    """How many threads OMP_NUM_THREADS leaves a process, of OpenMP's outermost level; 0 where it says nothing."""
+    outermost = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return min(int(outermost), 4096) if outermost.isascii() and outermost.isdigit() else 0
+
+
 _Key = tuple[str, int, int]
 _keys: dict[tuple[str, Optional[int], int], _Key] = {}
 
@@ -111,7 +118,9 @@ def _key(device: str, n_jobs: Optional[int], memory_limit: int) -> _Key:
         raise TypeError(f"device must be a str, not {type(device).__name__}")
     if "\0" in device:
         raise ValueError("device holds a NUL character")
-    if n_jobs is None or n_jobs == -1:
+    if n_jobs is None:
+        threads = _share()
+    elif n_jobs == -1:
         threads = 0
     elif isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__"):
         raise TypeError(f"n_jobs must be an int or None, not {type(n_jobs).__name__}")

@@ -105,6 +105,27 @@ def test_joblib():
     assert found == [work()] * 4
 
 
+THREADS = """
+import sys
+import gnomon
+from gnomon._context import lease
+from gnomon._library import lib
+for n_jobs in (None, -1, 3):
+    with lease(n_jobs=n_jobs) as ctx:
+        print(lib.gnomon_context_threads(ctx.handle), end=" ")
+"""
+
+
+@pytest.mark.parametrize("given, share", [(None, None), ("1", 1), ("7", 7), ("5,2", 5), ("0", None), ("many", None), ("-1", None)])
+def test_threads_of_a_worker(given, share):
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    if given is not None:
+        environment["OMP_NUM_THREADS"] = given
+    done = subprocess.run([sys.executable, "-c", THREADS], env=environment, capture_output=True, text=True, timeout=60)
+    none, all_cores, three = (int(one) for one in done.stdout.split())
+    assert none == (share or all_cores) and all_cores >= 1 and three == 3, done.stderr
+
+
 def test_objects_that_die_together():
     class Cycle:
         pass
