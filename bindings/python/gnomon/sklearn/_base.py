@@ -1,6 +1,7 @@
 """What the estimators share: checks of their input, as every scikit-learn from 1.2 on makes them, and their pickles."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,24 @@ SPARSE = ["csr", "coo"]
 PICKLE_VERSION = 1
 
 
+def _plainly_good(estimator: Any, X: Any) -> bool:
+    """Whether X is an array that scikit-learn's checks of a fitted estimator's input would hand back as it is."""
+    if type(X) is not np.ndarray or X.dtype.char not in "fd" or not X.dtype.isnative or X.ndim != 2:
+        return False
+    known = estimator.__dict__
+    if not len(X) or known.get("n_features_in_") != X.shape[1] or "feature_names_in_" in known:
+        return False
+    with np.errstate(all="ignore"):
+        return math.isfinite(X.sum())  # else it holds NaN or infinity, or its sum overflows
+
+
 def validate(estimator: Any, X: Any, *y: Any, **checks: Any) -> Any:
-    """X, and y when it is given, as float32 or float64, with what scikit-learn says of those that don't fit."""
+    """X, and y when it is given, as float32 or float64, with what scikit-learn says of those that don't fit.
+
+    scikit-learn's checks take 70 microseconds, more than the rest of a transform of a row.
+    """
+    if checks.get("reset") is False and _plainly_good(estimator, X):
+        return X
     checks = {"accept_sparse": "csr", "dtype": FLOATS, "accept_large_sparse": True, **checks}
     return _validate_data(estimator, X, *y, **checks)
 
