@@ -1,9 +1,9 @@
-"""Columns of fixed-size lists as arrays, by Arrow's PyCapsule interface and its C data interface. Arrow itself is not
-needed."""
+"""Columns of fixed-size lists as arrays, and columns of texts, by Arrow's PyCapsule interface and its C data interface.
+Arrow itself is not needed."""
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, NamedTuple, Optional
 
 import numpy as np
 
@@ -127,47 +127,42 @@ def _pieces(stream: Any, address: int, name: str) -> Iterator[_Held]:
         yield held
 
 
-def _unshown(x: Any, name: str, error: Exception) -> None:
+def _unshown(x: Any, name: str, error: Exception, other: str) -> None:
     """What shows no Arrow data after all may have another way: a Series of pandas' needs pyarrow for this one."""
-    if not hasattr(x, "__array__"):
+    if not hasattr(x, other):
         raise ValueError(f"{name}: its Arrow data can't be read: {error}") from None
 
 
-def _of_array(x: Any, name: str) -> Optional[np.ndarray]:
-    """The capsules are not taken over: their own ends free what they hold, when the last array that shows it ends."""
-    try:
-        schema, array = x.__arrow_c_array__()
-        shown, rows = _pointer_of(schema, b"arrow_schema"), _pointer_of(array, b"arrow_array")
-    except Exception as error:
-        _unshown(x, name, error)
-        return None
-    kind = _type(_Schema.from_address(shown), name)
-    return kind and _rows(_Array.from_address(rows), array, *kind, name)
+def _is_shown(x: Any) -> bool:
+    return not isinstance(x, type) and (hasattr(x, "__arrow_c_array__") or hasattr(x, "__arrow_c_stream__"))
 
 
-def _of_stream(x: Any, name: str) -> Optional[np.ndarray]:
+def _opened(x: Any, name: str, other: str) -> Optional[tuple[Any, Iterator[tuple[Any, Any]]]]:
+    """A column's schema and its pieces, each with what keeps it; None for what has but the method 'other'.
+
+    An array's capsules are not taken over: their own ends free what they hold, when the last array that shows it ends.
+    """
     try:
+        if hasattr(x, "__arrow_c_array__"):
+            kept = x.__arrow_c_array__()
+            schema, array = (_pointer_of(one, of) for one, of in zip(kept, (b"arrow_schema", b"arrow_array"), strict=True))
+            return _Schema.from_address(schema), iter([(_Array.from_address(array), kept)])
         capsule = x.__arrow_c_stream__()
         address = _pointer_of(capsule, b"arrow_array_stream")
     except Exception as error:
-        _unshown(x, name, error)
+        _unshown(x, name, error, other)
         return None
-    stream, schema = _Stream.from_address(address), _Held(_Schema())
-    if stream.get_schema(address, ctypes.byref(schema.struct)):
+    stream, held = _Stream.from_address(address), _Held(_Schema())
+    if stream.get_schema(address, ctypes.byref(held.struct)):
         raise _failed(stream, address, name)
-    kind = _type(schema.struct, name)
-    if kind is None:
-        return None
-    found, seen = [], 0
-    for held in _pieces(stream, address, name):
-        try:
-            found.append(_rows(held.struct, held, *kind, name))
-        except ValueError as error:
-            raise ValueError(f"{error} (counted from row {seen}, where a chunk begins)" if seen else str(error)) from None
-        seen += len(found[-1])
-    if len(found) == 1:
-        return found[0]
-    return np.concatenate(found) if found else np.empty((0, kind[1]), kind[0])
+
+    def pieces() -> Iterator[tuple[Any, Any]]:
+        for one in _pieces(stream, address, name):
+            yield one.struct, one
+        del kept[:]  # until here the stream and its schema stay
+
+    kept = [capsule, held]
+    return held.struct, pieces()
 
 
 def arrow(x: Any, name: str) -> Optional[np.ndarray]:
@@ -176,7 +171,100 @@ def arrow(x: Any, name: str) -> Optional[np.ndarray]:
     An array is not copied, nor is a stream of one chunk; the chunks of another are put together, which copies them once.
     Tables, and frames that look like matrices, are left to their own conversion.
     """
-    of_array = hasattr(x, "__arrow_c_array__")
-    if isinstance(x, type) or not (of_array or hasattr(x, "__arrow_c_stream__")) or len(getattr(x, "shape", ())) == 2:
+    if not _is_shown(x) or len(getattr(x, "shape", ())) == 2:
         return None
-    return _of_array(x, name) if of_array else _of_stream(x, name)
+    opened = _opened(x, name, "__array__")
+    kind = opened and _type(opened[0], name)
+    if not opened or not kind:
+        return None
+    found, seen = [], 0
+    for piece, owner in opened[1]:
+        try:
+            found.append(_rows(piece, owner, *kind, name))
+        except ValueError as error:
+            raise ValueError(f"{error} (counted from row {seen}, where a chunk begins)" if seen else str(error)) from None
+        seen += len(found[-1])
+    if len(found) == 1:
+        return found[0]
+    return np.concatenate(found) if found else np.empty((0, kind[1]), kind[0])
+
+
+# ---- texts ----
+
+_OFFSETS = {b"u": np.int32, b"z": np.int32, b"U": np.int64, b"Z": np.int64}
+_VIEWS = (b"vu", b"vz")
+_INLINE = 12  # bytes of a text that its view itself holds
+
+
+class Texts(NamedTuple):
+    """Texts where they lie: text i is the bytes from address + begins[i] to address + ends[i]; owner keeps them."""
+
+    address: int
+    begins: np.ndarray
+    ends: np.ndarray
+    owner: Any
+
+
+def _shown(address: int, count: int, dtype: Any) -> np.ndarray:
+    """So many numbers at an address; for none it may be 0."""
+    if not count:
+        return np.empty(0, dtype)
+    return np.frombuffer((ctypes.c_char * (count * np.dtype(dtype).itemsize)).from_address(address), dtype)
+
+
+def _of_offsets(array: Any, owner: Any, dtype: Any, name: str) -> Texts:
+    size = np.dtype(dtype).itemsize
+    offsets = _shown((array.buffers[1] or 0) + array.offset * size, array.length + 1, dtype).astype(np.int64)
+    if (offsets < 0).any() or (np.diff(offsets) < 0).any():
+        raise ValueError(f"{name}: the column's offsets don't ascend")
+    return Texts(array.buffers[2] or 0, offsets[:-1], offsets[1:], owner)
+
+
+_VIEW = np.dtype([("length", "i4"), ("begin", "i4"), ("buffer", "i4"), ("offset", "i4")])
+
+
+def _of_views(array: Any, owner: Any, name: str) -> Texts:
+    """Texts of up to 12 bytes lie in the views, longer ones in any of several buffers."""
+    where = (array.buffers[1] or 0) + array.offset * _VIEW.itemsize
+    views, buffers = _shown(where, array.length, _VIEW), array.n_buffers - 3
+    length = views["length"].astype(np.int64)
+    address = where + 4 + _VIEW.itemsize * np.arange(array.length, dtype=np.int64)
+    far = np.flatnonzero(length > _INLINE)
+    if len(far):
+        number, offset = views["buffer"][far], views["offset"][far].astype(np.int64)
+        sizes = _shown(array.buffers[2 + buffers], buffers, np.int64)
+        inside = (number >= 0) & (number < buffers) & (offset >= 0)
+        inside[inside] = offset[inside] + length[far][inside] <= sizes[number[inside]]
+        if not inside.all():
+            raise ValueError(f"{name}: the column's view {far[int(inside.argmin())]} lies outside its buffers")
+        address[far] = np.array([array.buffers[2 + i] or 0 for i in range(buffers)], np.int64)[number] + offset
+    if (length < 0).any():
+        raise ValueError(f"{name}: the column's view {int((length < 0).argmax())} has a negative length")
+    first = int(address.min()) if len(address) else 0
+    return Texts(first, address - first, address - first + length, owner)
+
+
+def texts(x: Any, name: str) -> Optional[Iterator[Texts]]:
+    """The texts of an Arrow column of strings or bytes, chunk by chunk and without copies; None for what is no column."""
+    opened = _opened(x, name, "__iter__") if _is_shown(x) else None
+    if opened is None:
+        return None
+    schema, pieces = opened
+    form = schema.format or b""
+    if form == b"+s":
+        raise ValueError(f"{name} is an Arrow table or column of structures; give one column of texts")
+    if schema.dictionary or not (form in _OFFSETS or form in _VIEWS):
+        kind = "a dictionary" if schema.dictionary else f"format {form.decode('ascii', 'replace')!r}"
+        raise ValueError(f"{name} is an Arrow column of {kind}; it must be one of strings or bytes")
+    return _all_texts(pieces, form, name)
+
+
+def _all_texts(pieces: Iterator[tuple[Any, Any]], form: bytes, name: str) -> Iterator[Texts]:
+    seen = 0
+    for array, owner in pieces:
+        at = _null(array, array.offset, array.length)
+        if at >= 0:
+            raise ValueError(f"{name} has a null for text {seen + at}; every element must be a text")
+        if array.length:
+            yield _of_views(array, owner, name) if form in _VIEWS else _of_offsets(array, owner, _OFFSETS[form], name)
+        seen += array.length

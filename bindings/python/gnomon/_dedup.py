@@ -7,6 +7,7 @@ from typing import Any, Iterable, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _abi
+from . import _arrow
 from ._arrays import integer, real, seed_of
 from ._context import Progress, lease
 from ._library import lib
@@ -47,17 +48,36 @@ class Dedup(NamedTuple):
     info: DedupInfo
 
 
-def _add(ctx: lease, handle: Any, batch: list[bytes]) -> None:
-    ends = np.cumsum([len(text) for text in batch], dtype=np.int64)
-    begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+def _give(ctx: lease, handle: Any, text: Any, begins: np.ndarray, ends: np.ndarray) -> None:
+    """text: bytes, or where they lie."""
     pointer = ctypes.POINTER(ctypes.c_int64)
-    data = b"".join(batch)
-    documents = _abi.gnomon_documents(struct_size=ctypes.sizeof(_abi.gnomon_documents), count=len(batch), text=data,
+    documents = _abi.gnomon_documents(struct_size=ctypes.sizeof(_abi.gnomon_documents), count=len(begins), text=text,
                                       begins=begins.ctypes.data_as(pointer), ends=ends.ctypes.data_as(pointer))
     ctx.check(lib.gnomon_dedup_add(handle, ctypes.byref(documents)))
 
 
+def _add(ctx: lease, handle: Any, batch: list[bytes]) -> None:
+    ends = np.cumsum([len(text) for text in batch], dtype=np.int64)
+    _give(ctx, handle, b"".join(batch), np.concatenate([np.zeros(1, np.int64), ends[:-1]]), ends)
+
+
+def _add_column(ctx: lease, handle: Any, texts: _arrow.Texts) -> None:
+    """In parts of about _BATCH bytes, as the others, so that Ctrl-C is seen."""
+    before = np.cumsum(texts.ends - texts.begins)
+    at = 0
+    while at < len(before):
+        done = int(before[at - 1]) if at else 0
+        end = max(at + 1, int(np.searchsorted(before, done + _BATCH)))
+        _give(ctx, handle, texts.address or b"", texts.begins[at:end], texts.ends[at:end])
+        at = end
+
+
 def _add_all(ctx: lease, handle: Any, texts: Iterable[Union[str, bytes]]) -> None:
+    column = _arrow.texts(texts, "texts")
+    if column is not None:
+        for chunk in column:
+            _add_column(ctx, handle, chunk)
+        return
     batch: list[bytes] = []
     size = 0
     for i, text in enumerate(texts):
@@ -102,8 +122,9 @@ def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram:
 
     Parameters
     ----------
-    texts : iterable of str or bytes
-        The texts, of any length; bytes must be UTF-8. They are read once.
+    texts : iterable of str or bytes, or a column of Arrow's
+        The texts, of any length; bytes must be UTF-8. They are read once. A column of strings or bytes that shows itself
+        by Arrow's PyCapsule interface (pyarrow's arrays and chunked arrays, polars' Series) is read where it lies.
     similarity : float
         Texts of this Jaccard similarity or more are near, in (0, 1].
     ngram : int

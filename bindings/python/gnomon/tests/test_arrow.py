@@ -1,4 +1,4 @@
-"""Columns of Arrow's fixed-size lists are points where they lie."""
+"""Columns of Arrow's fixed-size lists are points where they lie, and columns of strings are texts."""
 import ctypes
 import errno
 import gc
@@ -176,3 +176,129 @@ class Failing:
 def test_streams_that_fail(where):
     with pytest.raises(ValueError, match="X: its Arrow stream failed: the disk is gone"):
         gnomon.sketch(Failing(where, b"the disk is gone"), S)
+
+
+# ---- texts ----
+
+TEXTS = ["the cat sat on the mat today", "short", "", "the cat sat on the mat again", "a wholly different line of text",
+         "dog", "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich", "the cat sat on the mat today"]
+
+
+class Column:
+    """A column of these buffers, by __arrow_c_array__."""
+
+    def __init__(self, form, buffers, length, offset=0, nulls=0, dictionary=False):
+        self.kept = [None if one is None else np.frombuffer(bytes(one) + b"\0", np.uint8).copy() for one in buffers]
+        self.pointers = (ctypes.c_void_p * len(buffers))(*(None if one is None else one.ctypes.data for one in self.kept))
+        self.schema = _arrow._Schema(format=form)
+        if dictionary:
+            self.schema.dictionary = ctypes.addressof(self.schema)
+        self.array = _arrow._Array(length=length, null_count=nulls, offset=offset, n_buffers=len(buffers),
+                                   buffers=self.pointers)
+
+    def __arrow_c_array__(self, requested_schema=None):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return (new(ctypes.addressof(self.schema), b"arrow_schema", None),
+                new(ctypes.addressof(self.array), b"arrow_array", None))
+
+
+def column(form, texts, **how):
+    data = [text.encode() for text in texts]
+    if form in (b"vu", b"vz"):
+        buffers, views = [b"", b""], b""
+        for i, text in enumerate(data):
+            views += len(text).to_bytes(4, "little")
+            if len(text) <= 12:
+                views += text.ljust(12, b"\0")
+            else:
+                views += text[:4] + (i % 2).to_bytes(4, "little") + len(buffers[i % 2]).to_bytes(4, "little")
+                buffers[i % 2] += text
+        return Column(form, [None, views, *buffers, np.array([len(one) for one in buffers], np.int64)], len(texts), **how)
+    offsets = np.cumsum([0] + [len(text) for text in data], dtype=np.int64 if form in (b"U", b"Z") else np.int32)
+    return Column(form, [None, offsets, b"".join(data)], len(texts), **how)
+
+
+def same(a, b):
+    return (np.array_equal(a.representatives, b.representatives) and np.array_equal(a.pairs, b.pairs)
+            and np.array_equal(a.similarities, b.similarities))
+
+
+@pytest.mark.parametrize("form", [b"u", b"U", b"z", b"Z", b"vu", b"vz"])
+def test_texts(form):
+    expected = gnomon.dedup(TEXTS, similarity=0.6)
+    assert len(expected.pairs) == 2
+    assert same(gnomon.dedup(column(form, TEXTS), similarity=0.6), expected)
+    sliced = column(form, ["before", "another longer one before"] + TEXTS + ["a text that lies behind them"], offset=2)
+    sliced.array.length = len(TEXTS)
+    assert same(gnomon.dedup(sliced, similarity=0.6), expected)
+    assert len(gnomon.dedup(column(form, [])).kept) == 0 and len(gnomon.dedup(column(form, ["", ""])).representatives) == 2
+    with pytest.raises(ValueError, match="texts.*UTF-8"):
+        broken = column(form, ["fine", "not"])
+        broken.kept[1 if form[:1] == b"v" else 2][4] = 0xff
+        gnomon.dedup(broken)
+
+
+def test_texts_of_many_batches(monkeypatch):
+    from gnomon import _dedup
+    many = [f"{i % 7} a line of some words {i % 13} and more" for i in range(400)]
+    expected = gnomon.dedup(many)
+    for size in (1, 100, 5000):
+        monkeypatch.setattr(_dedup, "_BATCH", size)
+        assert same(gnomon.dedup(column(b"u", many)), expected) and same(gnomon.dedup(many), expected)
+
+
+@pytest.mark.parametrize("form", [b"u", b"vu"])
+def test_texts_with_nulls(form):
+    for bits, told in ((0b11110111, "null for text 3"), (0b01111111, "null for text 7")):
+        nulls = column(form, TEXTS, nulls=-1)
+        nulls.kept[0] = np.array([bits], np.uint8)
+        nulls.pointers[0] = nulls.kept[0].ctypes.data
+        with pytest.raises(ValueError, match=f"texts has a {told}"):
+            gnomon.dedup(nulls)
+        nulls.array.length = 3  # only what the slice holds counts
+        assert len(gnomon.dedup(nulls).representatives) == 3
+
+
+def test_columns_that_hold_no_texts():
+    for shown, told in ((Column(b"i", [None, b""], 0), "column of format 'i'"), (Column(b"+s", [None], 0), "table or column"),
+                        (column(b"u", TEXTS, dictionary=True), "column of a dictionary"),
+                        (Column(b"+w:2", [None], 0), "column of format"), (Column(None, [None], 0), "column of format ''")):
+        with pytest.raises(ValueError, match=f"texts is an Arrow {told}"):
+            gnomon.dedup(shown)
+    for offsets in ([0, 5, 3], [-1, 5, 6]):
+        with pytest.raises(ValueError, match="texts: the column's offsets don't ascend"):
+            gnomon.dedup(Column(b"u", [None, np.array(offsets, np.int32), b"abcdefgh"], 2))
+    for length, number, begin in ((13, 2, 0), (13, -1, 0), (13, 0, -1), (40, 0, 0), (13, 0, 2 ** 31 - 1)):
+        view = np.array([length, 0, number, begin], np.int32)
+        with pytest.raises(ValueError, match="texts: the column's view 0 lies outside its buffers"):
+            gnomon.dedup(Column(b"vu", [None, view, b"x" * 20, b"", np.array([20, 0])], 1))
+    with pytest.raises(ValueError, match="texts: the column's view 0 has a negative length"):
+        gnomon.dedup(Column(b"vu", [None, np.array([-4, 0, 0, 0], np.int32), np.array([], np.int64)], 1))
+    for given in (raise_, lambda: None, lambda: (1, 2)):
+        with pytest.raises(ValueError, match="texts: its Arrow data can't be read"):
+            gnomon.dedup(Shows(array=given))
+    with pytest.raises(ValueError, match="texts: its Arrow stream failed: the disk is gone"):
+        gnomon.dedup(Failing("schema", b"the disk is gone"))
+
+
+@pytest.mark.skipif(pyarrow is None, reason="no pyarrow")
+def test_texts_of_pyarrow():
+    pa, expected = pyarrow, gnomon.dedup(TEXTS, similarity=0.6)
+    kinds = [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()]
+    kinds += [pa.string_view()] if hasattr(pa, "string_view") else []
+    for kind in kinds:
+        whole = pa.array(["before"] + TEXTS, kind)
+        for shown in (whole[1:], pa.chunked_array([whole[1:4], whole[4:4], whole[4:]]), pa.table({"text": whole[1:]})["text"]):
+            assert same(gnomon.dedup(shown, similarity=0.6), expected), kind
+    with pytest.raises(ValueError, match="texts has a null for text 5"):
+        gnomon.dedup(pa.chunked_array([["a", "b", "c"], ["d", "e", None]]))
+    with pytest.raises(ValueError, match="give one column"):
+        gnomon.dedup(pa.table({"text": ["a"]}))
+    with pytest.raises(ValueError, match="dictionary"):
+        gnomon.dedup(pa.array(["a", "a"]).dictionary_encode())
+
+
+def test_texts_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    assert same(gnomon.dedup(pandas.Series(TEXTS), similarity=0.6), gnomon.dedup(TEXTS, similarity=0.6))
