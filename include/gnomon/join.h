@@ -96,12 +96,15 @@ typedef struct gnomon_join_options {
     int64_t band_rows; /* N > 0: an LSH join reports pairs after at most N of P's rows, for callers
                           that save them as they come. Default 0: as many rows as memory allows,
                           which is fastest */
+    void *device_stream; /* a cudaStream_t of the context's GPU: the call reads views in the GPU's
+                            memory behind what this stream has to do so far. Its results are
+                            complete on return. NULL (default): behind the legacy default stream */
 } gnomon_join_options;
 
 #define GNOMON_JOIN_OPTIONS_INIT                                                              \
     {                                                                                         \
         sizeof(gnomon_join_options), GNOMON_L2, 0.0, 0, 0, 0, 1.0, 0, GNOMON_JOIN_AUTO, NULL, \
-            NULL, NULL, NULL, 0                                                               \
+            NULL, NULL, NULL, 0, NULL                                                         \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_join_options_init(gnomon_join_options *options, size_t size);

@@ -131,11 +131,14 @@ typedef struct gnomon_search_options {
     int64_t filter_bits; /* number of ids in the bitmap; points with larger ids are not answers */
     int64_t exclude;     /* -1 (default): none. Else query i is base point exclude + i, which is
                             excluded from its own answers */
+    void *device_stream; /* a cudaStream_t of the context's GPU: the call reads views in the GPU's
+                            memory behind what this stream has to do so far. Its results are
+                            complete on return. NULL (default): behind the legacy default stream */
 } gnomon_search_options;
 
-#define GNOMON_SEARCH_OPTIONS_INIT                                             \
-    {                                                                          \
-        sizeof(gnomon_search_options), GNOMON_L2, 0, 0.0, NULL, 0, (int64_t)-1 \
+#define GNOMON_SEARCH_OPTIONS_INIT                                                   \
+    {                                                                                \
+        sizeof(gnomon_search_options), GNOMON_L2, 0, 0.0, NULL, 0, (int64_t)-1, NULL \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_search_options_init(gnomon_search_options *options, size_t size);

@@ -99,12 +99,15 @@ typedef struct gnomon_svd_options {
                    principal component analysis (see gnomon_svd) */
     int standardize; /* 0 (default), or 1: also divide each column of A - 1 mean^T by its standard
                         deviation (see gnomon_svd); implies center. Not with single_pass */
+    void *device_stream; /* a cudaStream_t of the context's GPU: the call reads views in the GPU's
+                            memory behind what this stream has to do so far. Its results are
+                            complete on return. NULL (default): behind the legacy default stream */
 } gnomon_svd_options;
 
 #define GNOMON_SVD_OPTIONS_INIT                                                               \
     {                                                                                         \
         sizeof(gnomon_svd_options), 0, 0.0, 10, -1, 0, 0, (gnomon_dtype)0, NULL, 0, 10, 1, 0, \
-            NULL, NULL, 0, 0                                                                  \
+            NULL, NULL, 0, 0, NULL                                                            \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, size_t size);

@@ -180,7 +180,9 @@ static int svd_supports(void *state, const gnomon_svd_job *job, char *text, size
 static gnomon_status svd(void *state, gnomon_svd_job *job, char *text, size_t size)
 {
     const call on(state);
-    return gcu_svd_job(on.s, job, {text, size});
+    const gcu_why why = {text, size};
+    const gnomon_status status = gcu_wait_for(on.s, job->options->device_stream, why);
+    return status == GNOMON_OK ? gcu_svd_job(on.s, job, why) : status;
 }
 
 static int search_supports(void *state, const gnomon_search_job *job, char *text, size_t size)
@@ -229,8 +231,10 @@ static int join_supports(void *state, const gnomon_join_job *job, char *text, si
 static gnomon_status join(void *state, gnomon_join_job *job, char *text, size_t size)
 {
     const call on(state);
-    return job->p_sets != nullptr ? gcu_join_sets(on.s, job, {text, size})
-                                  : gcu_join_job(on.s, job, {text, size});
+    const gcu_why why = {text, size};
+    const gnomon_status status = gcu_wait_for(on.s, job->device_stream, why);
+    if (status != GNOMON_OK) return status;
+    return job->p_sets != nullptr ? gcu_join_sets(on.s, job, why) : gcu_join_job(on.s, job, why);
 }
 
 static int hosvd_supports(void *state, const gnomon_hosvd_job *job, char *text, size_t size)

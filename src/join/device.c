@@ -146,6 +146,7 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
                           .q_sets = join->self ? NULL : join->q.csr,
                           .metric = o->metric,
                           .threshold = o->threshold,
+                          .device_stream = o->device_stream,
                           .first_row = o->first_row,
                           .want_pairs = o->sink != NULL || o->top > 0 || o->max_pairs > 0 ||
                                         o->p_counts != NULL || o->q_counts != NULL,

@@ -76,6 +76,7 @@ typedef struct gnomon_join_job {
     int want_pairs;
     int64_t pair_room;    /* so many pairs may wait on the host, of one row any number */
     int64_t memory_limit; /* bytes of working memory on the host */
+    void *device_stream;  /* of gnomon_join_options */
     const gnomon_device_host *host;
     const gnomon_join_host *calls;
 

@@ -1,14 +1,15 @@
 """The Python package on a GPU: arrays that stay there.
 
 usage: python_gpu.py [RESULTS.json]      GNOMON_LIBRARY and GNOMON_PLUGIN_DIR say where library and plugin are; needs
-NumPy and PyTorch. Checks that a sketch of a tensor on the GPU has the bytes of the sketch of its copy on the host, that
-nothing passes between host and GPU meanwhile, that the work is in its place on the caller's stream, and what a call costs
-beside the same call made by ctypes alone. Exits with 77 where there is no GPU.
+NumPy and PyTorch. Checks that what a call makes of a tensor on the GPU has the bytes of what it makes of its copy on the
+host, that nothing passes between host and GPU meanwhile, that the work is in its place on the caller's stream, and what a
+call costs beside the same call made by ctypes alone. Exits with 77 where there is no GPU.
 """
 import ctypes
 import json
 import os
 import sys
+import tempfile
 import time
 import traceback
 
@@ -137,20 +138,125 @@ def bad_input():
     check("detach" in text, text)
     raises(gnomon.DeviceError, lambda: gnomon.sketch(X, S, device="cpu"), "device cpu")
     raises(gnomon.DeviceError, lambda: gnomon.sketch(X, S, device="cuda:7"), "device cuda:7")
-    raises(gnomon.DeviceError, lambda: gnomon.svd(X, 3), "a call of the CPU's arrays")
+    raises(gnomon.DeviceError, lambda: gnomon.lstsq(X, X[:, 0]), "a call of the CPU's arrays")
+    raises(gnomon.DeviceError, lambda: gnomon.neighbors(X, n_neighbors=3, metric="l1"), "a metric of the CPU's")
+    raises(gnomon.DeviceError, lambda: gnomon.join(X, radius=3, metric="l1"), "a join by a metric of the CPU's")
+    raises(gnomon.DeviceError, lambda: gnomon.join(X, radius=3, device="cpu"), "a join on the CPU")
+    raises(gnomon.DeviceError, lambda: gnomon.svd(X, 3, device="cpu"), "a factorisation on the CPU")
+    raises(ValueError, lambda: gnomon.svd(X, 21), "a rank above the rows'")
+    raises(ValueError, lambda: gnomon.svd(X.clone().requires_grad_(), 3), "svd of a gradient")
+    raises(TypeError, lambda: gnomon.neighbors(X, n_neighbors=3, metric="jaccard"), "dense sets")
     raises(ValueError, lambda: gnomon.sketch(X[0], S), "one dimension")
     raises(ValueError, lambda: gnomon.sketch(X, S, out=torch.empty(20, 31, device="cuda")), "the output's shape")
     raises(ValueError, lambda: gnomon.sketch(X, S, out=torch.empty(20, 32, device="cuda", dtype=torch.float16)), "its type")
     raises(ValueError, lambda: gnomon.sketch(X.to(torch.complex64), S), "complex")
     bad = X.clone()
     bad[3, 17] = float("nan")
-    text = raises(ValueError, lambda: gnomon.sketch(bad, S), "NaN")
-    check("3" in text and "17" in text, text)
+    for call in (lambda: gnomon.sketch(bad, S), lambda: gnomon.svd(bad, 3), lambda: gnomon.neighbors(bad, n_neighbors=3),
+                 lambda: gnomon.neighbors(X, bad, 3), lambda: gnomon.join(bad, radius=3)):
+        text = raises(ValueError, call, "NaN")
+        check("3" in text and "17" in text, text)
     check(gnomon.sketch(bad, S, allow_nonfinite=True)[3].isnan().all().item(), "NaN passes")
     if torch.cuda.device_count() > 1:
         other = X.to("cuda:1")
         check(gnomon.sketch(other, S).device == other.device, "the second GPU")
         raises(gnomon.DeviceError, lambda: gnomon.sketch(X, S, out=torch.empty(20, 32, device="cuda:1")), "two GPUs")
+
+
+def searches():
+    """Neighbours and pairs of points on the GPU: those of their copies on the host, which NumPy finds too."""
+    X, Q = torch.randn(700, 33, device="cuda"), torch.randn(90, 33, device="cuda")
+    for dtype in (torch.float32, torch.float64, torch.float16):
+        x, q = X.to(dtype), Q.to(dtype)
+        for metric in ("l2", "cosine", "ip"):
+            for some in (x, None, x[:3], q.cpu().numpy()):
+                queries = None if some is None else some
+                there = gnomon.neighbors(x, queries, 5, metric=metric)
+                here = gnomon.neighbors(x.cpu().numpy(), some.cpu().numpy() if some is x or torch.is_tensor(some) else some,
+                                        5, metric=metric, device="cpu")
+                check((there.indices == here.indices).all() and (there.distances == here.distances).all(), "neighbours by",
+                      metric, dtype, None if some is None else len(some))
+    x, q = X.double().cpu().numpy(), Q.double().cpu().numpy()
+    slow = np.sqrt(((q[:, None] - x[None]) ** 2).sum(2))
+    found = gnomon.neighbors(X.t().contiguous().t(), Q, 5)
+    check((found.indices == np.argsort(slow, axis=1, kind="stable")[:, :5]).all(), "neighbours beside NumPy")
+    for radius in (6.0, 7.0):
+        within = gnomon.neighbors(X, Q, radius=radius)
+        check((np.diff(within.indptr) == (slow <= radius).sum(1)).all(), "within", radius)
+        graph = gnomon.join(X, Q, radius=radius)
+        dense = np.zeros((700, 90), bool)
+        dense[graph.nonzero()] = True
+        check((dense == (slow <= radius).T).all(), "a join beside NumPy", radius)
+        alone, host = gnomon.join(X, radius=radius), gnomon.join(X.cpu().numpy(), radius=radius, device="cpu")
+        check(abs(alone - host).nnz == 0 and alone.nnz == host.nnz, "a join with itself", radius)
+        check(abs(gnomon.join(X.cpu().numpy(), Q, radius=radius) - graph).nnz == 0, "one side on the host")
+    bits = torch.randint(0, 256, (300, 16), device="cuda", dtype=torch.uint8)
+    check((gnomon.neighbors(bits, n_neighbors=4, metric="hamming").distances
+           == gnomon.neighbors(bits.cpu().numpy(), n_neighbors=4, metric="hamming", device="cpu").distances).all(), "bits")
+    near = gnomon.join(X, radius=6.0, recall=0.9, method="lsh", random_state=3)
+    check(near.nnz >= 0.9 * gnomon.join(X, radius=6.0).nnz, "a join by hashing")
+    for shown in (Interface(X), Interface(X, stream=1), DLPack(X)):
+        check((gnomon.neighbors(shown, Q, 5).indices == found.indices).all(), "neighbours of", type(shown).__name__)
+    allowed = np.arange(700) % 3 == 0
+    check((gnomon.neighbors(X, Q, 5, allowed=allowed).indices % 3 == 0).all(), "allowed points")
+
+
+def factors():
+    """U and Vt are on the GPU, with the bytes of the factors of a copy on the host."""
+    X = torch.randn(500, 6, device="cuda") @ torch.randn(6, 200, device="cuda") + 1e-3 * torch.randn(500, 200, device="cuda")
+    for dtype in (torch.float32, torch.float64):
+        for how in ({}, {"center": True}, {"tol": 0.01}, {"single_pass": True}, {"n_iter": 1, "kind": "sjlt"}):
+            x, rank = X.to(dtype), 8 if "tol" not in how else 20
+            there = gnomon.svd(x, rank, random_state=1, **how)
+            here = gnomon.svd(x.cpu().numpy(), rank, random_state=1, device="cuda", **how)
+            U, s, Vt = there
+            check(U.is_cuda and Vt.is_cuda and U.dtype == dtype and isinstance(s, np.ndarray), dtype, how, "factors stay")
+            if "center" in how:  # a matrix there is centred as it lies, one of the host's as its blocks come
+                limit = 1e-5 if dtype == torch.float32 else 1e-12
+                check(np.allclose(s, here.s, rtol=0, atol=limit * s[0]), dtype, how, "the same values from the host", s - here.s)
+            else:
+                check(U.cpu().numpy().tobytes() == here.U.tobytes() and Vt.cpu().numpy().tobytes() == here.Vt.tobytes()
+                      and (s == here.s).all(), dtype, how, "bytes of the same factors from the host")
+            less = x.double() - (x.double().mean(0) if "center" in how else 0)
+            rest = (less - (U.double() * torch.from_numpy(s).cuda()) @ Vt.double()).norm().item()
+            check(rest <= there.certificate.residual_bound * 1.001, dtype, how, "the bound", rest)
+    exact = torch.linalg.svdvals(X.double())[:6].cpu().numpy()
+    check(np.allclose(gnomon.svd(X.double(), 6).s, exact, rtol=1e-6), "singular values beside PyTorch's")
+    U, s, Vt = gnomon.svd(X, tol=0.01)
+    check(U.is_cuda and U.shape[1] == len(s) == Vt.shape[0] < 20, "a tolerance alone")
+    for shown in (Interface(X), DLPack(X)):
+        one = gnomon.svd(shown, 6)
+        check(isinstance(one.U, np.ndarray) and np.allclose(one.s, gnomon.svd(X, 6).s), "svd of", type(shown).__name__)
+
+
+def order():
+    """Searches, joins and factorisations read what the caller's stream is still to write."""
+    X = torch.randn(3000, 64, device="cuda")
+    expected = gnomon.neighbors(X, n_neighbors=3), gnomon.join(X, radius=7.5), gnomon.svd(X, 5)
+    small = gnomon.neighbors(X, X[:4], 3)
+    stream = torch.cuda.Stream()
+    torch.cuda.synchronize()
+
+    def late():
+        x = torch.zeros_like(X)
+        stream.synchronize()
+        torch.cuda._sleep(200_000_000)
+        x.copy_(X)
+        return x
+
+    with torch.cuda.stream(stream):
+        check((gnomon.neighbors(late(), n_neighbors=3).indices == expected[0].indices).all(), "neighbours in order")
+        x = late()
+        check((gnomon.neighbors(x, x[:4], 3).indices == small.indices).all(), "a few queries in order")
+        x = late()
+        check((gnomon.neighbors(x.cpu().numpy(), x, 3).indices == gnomon.neighbors(X.cpu().numpy(), X, 3).indices).all(),
+              "queries alone in order")
+        check(abs(gnomon.join(late(), radius=7.5) - expected[1]).nnz == 0, "a join in order")
+        check(torch.equal(gnomon.svd(late(), 5).U, expected[2].U), "a factorisation in order")
+        shown = Interface(late(), stream=stream.cuda_stream)
+        check((gnomon.neighbors(shown, n_neighbors=3).indices == expected[0].indices).all(), "an interface's stream")
+        check((gnomon.neighbors(DLPack(late()), n_neighbors=3).indices == expected[0].indices).all(), "DLPack's stream")
+        check((gnomon.svd(DLPack(late()), 5).s == expected[2].s).all(), "DLPack's stream, svd")
 
 
 def streams():
@@ -177,6 +283,17 @@ def streams():
             check(busy and took < 0.05, "the call waits for the GPU on", stream, took)
 
 
+def copied_bytes(profile):
+    """How much passed between host and GPU."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        profile.export_chrome_trace(path)
+        with open(path) as file:
+            events = json.load(file)["traceEvents"]
+    return sum(int(event["args"]["bytes"]) for event in events if event.get("cat") == "gpu_memcpy"
+               and ("HtoD" in event["name"] or "DtoH" in event["name"]))
+
+
 def no_host_copy():
     """The profiler sees no copy between host and GPU, and PyTorch's memory is the output's alone."""
     from torch.profiler import ProfilerActivity, profile
@@ -191,6 +308,18 @@ def no_host_copy():
     kept = Y.numel() * 4
     check(torch.cuda.max_memory_allocated() - before <= kept + 512, "memory of PyTorch's beyond the output")
     names = [event.name for event in seen.events() if str(event.device_type).endswith("CUDA")]
+    for name, call in (("neighbors", lambda: gnomon.neighbors(X, X[:64], 10)), ("svd", lambda: gnomon.svd(X[:, :9999], 10)),
+                       ("join", lambda: gnomon.join(X, radius=600.0))):
+        with profile(activities=[ProfilerActivity.CUDA]) as called:
+            call()
+            torch.cuda.synchronize()
+        measured[name + "_copied_bytes"] = copied = copied_bytes(called)
+        check(copied < 4 << 20, name, "copies between host and GPU", copied)  # answers, and a small problem's numbers
+    with profile(activities=[ProfilerActivity.CUDA]) as called:
+        gnomon.neighbors(X[:, :9999].cpu().numpy(), X[:64, :9999], 10)
+        torch.cuda.synchronize()
+    copied = copied_bytes(called)
+    check(copied >= 4 * 512 * 9999, "the profiler sees the bytes of a copy", copied)
     check(bool(names), "the profiler sees the kernels")
     copies = [name for name in names if "HtoD" in name or "DtoH" in name or "Pageable" in name or "Pinned" in name]
     measured["copies"], measured["kernels"] = copies, sorted(set(names))
@@ -253,7 +382,7 @@ def projector():
 
 def main():
     begun = time.perf_counter()
-    for part in (same_bytes, other_libraries, bad_input, streams, no_host_copy, overhead, projector):
+    for part in (same_bytes, other_libraries, bad_input, searches, factors, order, streams, no_host_copy, overhead, projector):
         try:
             part()
         except Exception:

@@ -124,6 +124,14 @@ for streams in ((1, 2), (2, 1)):
     except gnomon.DeviceError as error:
         check("different streams of cuda:0" in str(error), error)
 
+for call in (lambda x: gnomon.svd(x, 3), lambda x: gnomon.neighbors(x, n_neighbors=3), lambda x: gnomon.neighbors(X, x, 3),
+             lambda x: gnomon.join(x, radius=3), lambda x: gnomon.join(X, x, radius=3)):
+    try:
+        call(Interface(there))
+        check(False, "a job without kernels passes")
+    except gnomon.DeviceError as error:
+        check("cuda declined: the simulated GPU has no" in str(error), error)
+
 there.host[3, 17] = np.nan
 try:
     gnomon.sketch(Interface(there), S, out=Interface(out))

@@ -383,6 +383,7 @@ class gnomon_svd_options(c.Structure):
         ("vt", c.POINTER(gnomon_matrix)),
         ("center", c.c_int),
         ("standardize", c.c_int),
+        ("device_stream", c.c_void_p),
     ]
 
 
@@ -592,6 +593,7 @@ class gnomon_search_options(c.Structure):
         ("filter", c.POINTER(c.c_uint8)),
         ("filter_bits", c.c_int64),
         ("exclude", c.c_int64),
+        ("device_stream", c.c_void_p),
     ]
 
 
@@ -776,6 +778,7 @@ class gnomon_join_options(c.Structure):
         ("sink", gnomon_join_sink),
         ("user", c.c_void_p),
         ("band_rows", c.c_int64),
+        ("device_stream", c.c_void_p),
     ]
 
 

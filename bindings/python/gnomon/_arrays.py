@@ -272,6 +272,14 @@ def matrix(x: ArrayLike, name: str) -> Matrix:
     return dense(x, name) if there is None else there
 
 
+def anywhere(x: ArrayLike, name: str) -> Union[Points, Placed]:
+    """Points, dense ones in a GPU's memory too."""
+    if type(x) is np.ndarray:
+        return Dense(x, name)
+    there = placed(x, name)
+    return points(x, name) if there is None else there
+
+
 def output_beside(out: Any, shape: tuple[int, int], dtype: Any, inputs: Sequence[Any], name: str = "out") -> Matrix:
     """An array to write to where the inputs lie, or the caller's wherever that lies."""
     if out is None:

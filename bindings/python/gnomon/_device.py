@@ -50,6 +50,10 @@ class _Torch:
         torch = self.module
         return torch.empty(shape, dtype=torch.float64 if dtype.itemsize == 8 else torch.float32, device=x.device)
 
+    def bring(self, x: Any, host: np.ndarray) -> Any:
+        """A copy of an array of the host's on the GPU of x."""
+        return self.module.from_numpy(host).to(x.device)
+
 
 _known: Optional[_Torch] = None
 _matrix = _abi.gnomon_matrix
@@ -60,16 +64,16 @@ class Placed:
     """A dense array of two dimensions in a GPU's memory, and its view.
 
     ``device`` is the GPU's number among the visible ones, ``stream`` the stream that its maker works on (an address as
-    CUDA's calls take it; None: any), ``empty`` makes another array of a shape and NumPy type on the same GPU (None: its
-    maker has no such function).
+    CUDA's calls take it; None: any), ``empty`` makes another array of a shape and NumPy type on the same GPU, ``bring`` a
+    copy of one of the host's (None: its maker has no such functions).
     """
 
-    __slots__ = ("array", "view", "code", "shape", "device", "stream", "empty", "writable")
+    __slots__ = ("array", "view", "code", "shape", "device", "stream", "empty", "bring", "writable")
     sparse = False
 
     def __init__(self, array: Any, name: str, address: int, code: int, shape: Any, strides: Any, device: int,
                  stream: Optional[int], empty: Optional[Callable[[tuple[int, int], np.dtype], Any]],
-                 writable: bool = True):
+                 bring: Optional[Callable[[np.ndarray], Any]] = None, writable: bool = True):
         if len(shape) != 2:
             raise ValueError(f"{name}: Expected 2D array, got {len(shape)}D array instead")
         rows, cols = shape
@@ -77,7 +81,7 @@ class Placed:
         if not (rows and cols):
             first, second = cols or 1, 1
         self.array, self.code, self.device, self.stream, self.empty = array, code, device, stream, empty
-        self.writable = writable
+        self.bring, self.writable = bring, writable
         self.shape: tuple[int, int] = (rows, cols)
         self.view = _matrix(address or None, code, _DEVICE_MEMORY, rows, cols, first, second)
 
@@ -100,7 +104,7 @@ def _torch(x: Any, name: str, torch: Any) -> Placed:
         raise ValueError(f"{name} has dtype {x.dtype}; it must be a real floating point or integer type")
     device = x.get_device()
     return Placed(x, name, x.data_ptr(), code, x.shape, x.stride(), device, known.stream(device) or _LEGACY,
-                  functools.partial(known.empty, x))
+                  functools.partial(known.empty, x), functools.partial(known.bring, x))
 
 
 def _interface(x: Any, name: str) -> Placed:
@@ -127,7 +131,7 @@ def _interface(x: Any, name: str) -> Placed:
                          "machine's byte order")
     if any(one % size for one in strides) or address % size:
         raise ValueError(f"{name} is not aligned to its elements")
-    device, empty = getattr(getattr(x, "device", None), "id", None), None
+    device, empty, bring = getattr(getattr(x, "device", None), "id", None), None, None
     if type(x).__module__.split(".")[0] == "cupy":
         cupy: Any = sys.modules["cupy"]
         stream = cupy.cuda.get_current_stream().ptr or _LEGACY
@@ -136,8 +140,12 @@ def _interface(x: Any, name: str) -> Placed:
             with cupy.cuda.Device(device):
                 return cupy.empty(shape, dtype)
 
+        def bring(host: np.ndarray) -> Any:
+            with cupy.cuda.Device(device):
+                return cupy.asarray(host)
+
     return Placed(x, name, address, _TYPESTR[typestr[1:]], shape, [one // size for one in strides], int(device or 0),
-                  stream, empty, not readonly)
+                  stream, empty, bring, not readonly)
 
 
 class _DLTensor(ctypes.Structure):

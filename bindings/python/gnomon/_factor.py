@@ -8,10 +8,10 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequ
 import numpy as np
 
 from . import _abi
-from ._arrays import (ArrayLike, Dense, Result, _fit, _TYPES, address, as_array, dense, float_dtype, integer, is_sparse,
-                      matrix, output_beside, points, real, seed_of)
+from ._arrays import (ArrayLike, Dense, Result, _fit, _TYPES, address, anywhere, as_array, dense, float_dtype, integer,
+                      is_sparse, matrix, output_beside, points, real, seed_of)
 from ._context import Context, Progress, configured_device, guard, lease
-from ._device import place
+from ._device import Placed, place
 from ._library import lib
 from ._operator import Operator, TransposedOperator, make_descriptor
 
@@ -161,10 +161,10 @@ class SVD:
 
     Attributes
     ----------
-    U : ndarray of shape (n_samples, n_components)
+    U : ndarray of shape (n_samples, n_components), or such an array on the GPU that X lies on
     s : ndarray of shape (n_components,), float64
         Singular values, falling.
-    Vt : ndarray of shape (n_components, n_features)
+    Vt : ndarray of shape (n_components, n_features), or such an array on the GPU that X lies on
         In each row the entry of largest magnitude is not negative.
     norm : float
         Frobenius norm of X (centred: of the centred X).
@@ -187,9 +187,12 @@ class SVD:
         Where the time went.
     """
 
-    def __init__(self, found: Any, result: Result):
+    def __init__(self, found: Any, result: Result, factors: Optional["_Factors"] = None):
         rank, cols = found.rank, found.cols
-        self.U, self.Vt = result.matrix(found.u), result.matrix(found.vt)
+        self.U: Any
+        self.Vt: Any
+        self.U, self.Vt = factors.take(found, result) if factors is not None else (result.matrix(found.u),
+                                                                                 result.matrix(found.vt))
         self.s = result.array(found.s, (rank,), np.float64)
         self.norm: float = found.norm
         self.certificate = Certificate(found.residual_estimate, found.residual_bound, found.spectral_estimate,
@@ -209,7 +212,7 @@ class SVD:
         self.seconds = {name: getattr(found, name + "_seconds")
                         for name in ("project", "power", "orthonormalise", "small", "certify")}
 
-    def __iter__(self) -> Iterator[np.ndarray]:
+    def __iter__(self) -> Iterator[Any]:
         return iter((self.U, self.s, self.Vt))
 
     def __repr__(self) -> str:
@@ -239,6 +242,28 @@ class SVD:
         return ax
 
 
+class _Factors:
+    """U and Vt on the GPU that X lies on: written there where a largest rank is known, else brought there."""
+
+    def __init__(self, x: Placed, options: Any):
+        rank = options.rank
+        self._bring, self._room = x.bring, None
+        if x.empty is None or not 0 < rank <= min(x.shape):
+            return
+        dtype = np.dtype(_TYPES[options.dtype or (_abi.GNOMON_F64 if x.double else _abi.GNOMON_F32)])
+        made = x.empty((x.shape[0], rank), dtype), x.empty((rank, x.shape[1]), dtype)
+        self._room = [matrix(one, name) for one, name in zip(made, ("U", "Vt"))]
+        options.u, options.vt = (ctypes.pointer(one.view) for one in self._room)
+
+    def take(self, found: Any, result: Result) -> tuple[Any, Any]:
+        if self._room is not None:
+            u, vt = (one.array for one in self._room)
+            rank = found.rank
+            return (u, vt) if rank == len(vt) else (u[:, :rank], vt[:rank])
+        u, vt = result.matrix(found.u), result.matrix(found.vt)
+        return (u, vt) if self._bring is None else (self._bring(u), self._bring(vt))
+
+
 def svd(X: Any, n_components: Optional[int] = None, *, n_oversamples: int = 10, n_iter: Union[int, str] = "auto",
         tol: float = 0.0, center: bool = False, standardize: bool = False, single_pass: bool = False,
         random_state: Any = 0, kind: Optional[str] = None, dtype: Any = None, n_test_vectors: int = 10,
@@ -250,7 +275,8 @@ def svd(X: Any, n_components: Optional[int] = None, *, n_oversamples: int = 10, 
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features), or pieces of rows
         Pieces: a callable that returns an iterable of them each time it is called, or an iterator, which can be gone
-        through once (``single_pass=True``).
+        through once (``single_pass=True``). A dense matrix may lie in a GPU's memory, by PyTorch,
+        ``__cuda_array_interface__`` or DLPack: it is factored there as it lies, behind what its stream has to do.
     n_components : int, optional
         How many. With ``tol`` at most so many, default no limit.
     n_oversamples : int
@@ -282,7 +308,7 @@ def svd(X: Any, n_components: Optional[int] = None, *, n_oversamples: int = 10, 
     Returns
     -------
     SVD
-        Unpacks into U, s, Vt.
+        Unpacks into U, s, Vt. U and Vt of a tensor of PyTorch or an array of CuPy on a GPU are such arrays there.
 
     Examples
     --------
@@ -315,15 +341,19 @@ def svd(X: Any, n_components: Optional[int] = None, *, n_oversamples: int = 10, 
     if descriptor is not None:
         options.descriptor = descriptor
     found = _abi.gnomon_svd(struct_size=ctypes.sizeof(_abi.gnomon_svd))
+    pieces, factors = _comes_in_pieces(X), None
+    if not pieces:
+        x = anywhere(X, "X")
+        device, options.device_stream = place(device, configured_device(), x)
+        factors = _Factors(x, options) if isinstance(x, Placed) else None
     with lease(_NAMES, n_jobs, device, progress) as ctx:
-        if _comes_in_pieces(X):
+        if pieces:
             rows = Rows(X, ctx.context, None if n_samples is None else integer(n_samples, "n_samples"))
             ctx.call(lib.gnomon_svd_stream, ctypes.byref(rows.struct), ctypes.byref(options), ctypes.byref(found))
         else:
-            x = points(X, "X")
             ctx.call(lib.gnomon_svd_csr if x.sparse else lib.gnomon_svd_dense, ctypes.byref(x.view),
                      ctypes.byref(options), ctypes.byref(found))
-        return SVD(found, Result(ctx.context, lib.gnomon_svd_free, found))
+        return SVD(found, Result(ctx.context, lib.gnomon_svd_free, found), factors)
 
 
 class Tucker:

@@ -7,8 +7,9 @@ from typing import Any, Iterator, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _abi
-from ._arrays import ArrayLike, Dense, Points, Result, integer, points, real, seed_of
-from ._context import Progress, lease
+from ._arrays import ArrayLike, Points, Result, anywhere, integer, points, real, seed_of
+from ._context import Progress, configured_device, lease
+from ._device import Placed, place
 from ._library import lib
 
 _NAMES = {"options.k": "n_neighbors", "k": "n_neighbors", "base": "X", "options.threshold": "radius",
@@ -62,14 +63,25 @@ def metric_info(metric: Any) -> Any:
 
 
 def metric_points(x: ArrayLike, name: str, info: Any) -> Points:
-    """Points that the metric takes."""
+    """Points in the host's memory that the metric takes."""
     checked = points(x, name)
+    _check_layout(checked, name, info)
+    return checked
+
+
+def _metric_points_anywhere(x: ArrayLike, name: str, info: Any) -> Union[Points, Placed]:
+    """The same where dense ones may lie in a GPU's memory too."""
+    checked = anywhere(x, name)
+    _check_layout(checked, name, info)
+    return checked
+
+
+def _check_layout(checked: Union[Points, Placed], name: str, info: Any) -> None:
     if checked.sparse and not info.points & _abi.GNOMON_POINTS_SPARSE:
         raise TypeError(f"{name} is sparse; the metric {info.name.decode()} takes dense arrays: use {name}.toarray()")
     if not checked.sparse and not info.points & (_abi.GNOMON_POINTS_DENSE | _abi.GNOMON_POINTS_BITS):
         raise TypeError(f"{name} is dense; the metric {info.name.decode()} takes sparse rows: "
                         "scipy.sparse.csr_matrix makes them")
-    return checked
 
 
 class Neighbors(NamedTuple):
@@ -150,7 +162,8 @@ def neighbors(X: ArrayLike, queries: Optional[ArrayLike] = None, n_neighbors: Op
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The points. Dense for l2, cosine, ip and l1; of uint8, eight bits an element, for hamming; sparse for jaccard and
-        weighted-jaccard.
+        weighted-jaccard. Dense ones may lie in a GPU's memory, by PyTorch, ``__cuda_array_interface__`` or DLPack: the
+        search then runs there, behind what their stream has to do, and copies none of them.
     queries : array-like or sparse matrix of shape (n_queries, n_features), optional
         Default: the points themselves, each without itself.
     n_neighbors : int, optional
@@ -168,7 +181,7 @@ def neighbors(X: ArrayLike, queries: Optional[ArrayLike] = None, n_neighbors: Op
     -------
     Neighbors
         ``distances`` (float64) and ``indices`` (int64): both of shape (n_queries, n_neighbors), or with a radius flat
-        with ``indptr``.
+        with ``indptr``. NumPy's arrays, wherever the points lie.
 
     Examples
     --------
@@ -183,13 +196,14 @@ def neighbors(X: ArrayLike, queries: Optional[ArrayLike] = None, n_neighbors: Op
     info = metric_info(metric)
     if n_neighbors is None and radius is None:
         n_neighbors = 5
-    base = metric_points(X, "X", info)
-    asked = base if queries is None else metric_points(queries, "queries", info)
+    base = _metric_points_anywhere(X, "X", info)
+    asked = base if queries is None else _metric_points_anywhere(queries, "queries", info)
     if base.sparse != asked.sparse:
         raise TypeError("X and queries must both be dense or both be sparse")
     options, kept = search_options(info, n_neighbors, radius, 0 if queries is None else -1, allowed)
     found = _abi.gnomon_neighbors(struct_size=ctypes.sizeof(_abi.gnomon_neighbors))
     function = lib.gnomon_neighbors_exact_csr if base.sparse else lib.gnomon_neighbors_exact
+    device, options.device_stream = place(device, configured_device(), base, asked)
     names = _NAMES if queries is not None else {**_NAMES, "queries": "X"}
     with lease(names, n_jobs, device, progress) as ctx:
         ctx.call(function, ctypes.byref(base.view), ctypes.byref(asked.view), ctypes.byref(options), ctypes.byref(found))
@@ -271,8 +285,8 @@ def join(X: ArrayLike, Y: Optional[ArrayLike] = None, *, radius: Optional[float]
     ((3, 3), 1, 'exact')
     """
     info = metric_info(metric)
-    p = metric_points(X, "X", info)
-    q = None if Y is None else metric_points(Y, "Y", info)
+    p = _metric_points_anywhere(X, "X", info)
+    q = None if Y is None else _metric_points_anywhere(Y, "Y", info)
     if q is not None and q.sparse != p.sparse:
         raise TypeError("X and Y must both be dense or both be sparse")
     options = _abi.gnomon_join_options()
@@ -293,6 +307,7 @@ def join(X: ArrayLike, Y: Optional[ArrayLike] = None, *, radius: Optional[float]
     options.recall, options.seed = real(recall, "recall"), seed_of(random_state)
     if max_pairs is not None:
         options.max_pairs = integer(max_pairs, "max_pairs", 1)
+    device, options.device_stream = place(device, configured_device(), p, q)
     pairs = _abi.gnomon_pairs(struct_size=ctypes.sizeof(_abi.gnomon_pairs))
     told = _abi.gnomon_join_result(struct_size=ctypes.sizeof(_abi.gnomon_join_result))
     function = lib.gnomon_join_collect_csr if p.sparse else lib.gnomon_join_collect

@@ -94,3 +94,14 @@ size_t gcu_free_memory(gcu_state *s)
     free += (size_t)(reserved > used ? reserved - used : 0);
     return s->memory_most && s->memory_most < free ? s->memory_most : free;
 }
+
+gnomon_status gcu_wait_for(gcu_state *s, void *stream, gcu_why why)
+{
+    if (!stream || stream == cudaStreamLegacy) return GNOMON_OK;
+    cudaEvent_t event;
+    GCU_TRY(why, cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    cudaError_t error = cudaEventRecord(event, static_cast<cudaStream_t>(stream));
+    if (error == cudaSuccess) error = cudaStreamWaitEvent(s->stream, event, 0);
+    cudaEventDestroy(event);
+    return error == cudaSuccess ? GNOMON_OK : gcu_status(why, error, "waiting for device_stream");
+}

@@ -69,6 +69,10 @@ void gcu_free(void *data, cudaStream_t stream);
 /* Bytes that can probably be had. */
 size_t gcu_free_memory(gcu_state *s);
 
+/* s->stream waits for what a caller's stream has to do so far; NULL: for the legacy default stream,
+ * with which it is in turn by itself. */
+gnomon_status gcu_wait_for(gcu_state *s, void *stream, gcu_why why);
+
 /* ---- runtime/view.cu, runtime/finite.cu: views in the device's memory ---- */
 
 /* view = beta * view, beta 0 clearing without reading; F32 or F64. */

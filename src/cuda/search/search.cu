@@ -593,7 +593,8 @@ gnomon_status gcu_search_add(gcu_state *s, gcu_search *v, gnomon_search_piece *p
 {
     v->why = why;
     v->compared = v->verified = 0;
-    gnomon_status status = v->job->sets ? gcu_search_sets_add(v, piece) : add(v, piece);
+    gnomon_status status = gcu_wait_for(s, v->job->options->device_stream, why);
+    if (status == GNOMON_OK) status = v->job->sets ? gcu_search_sets_add(v, piece) : add(v, piece);
     gcu_search_free(v, v->kept);
     const cudaError_t error = v->answered ? cudaSuccess : cudaStreamSynchronize(s->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "search");
@@ -659,6 +660,7 @@ static gnomon_status open_search(gcu_search *v)
     const gnomon_search_options *o = v->job->options;
     const gnomon_matrix *queries = v->job->queries;
     v->stream = v->s->stream;
+    TRY(gcu_wait_for(v->s, o->device_stream, v->why));
     v->count = queries_of(v->job);
     v->cols = queries->cols;
     v->k = o->k;

@@ -200,8 +200,11 @@ def test_another_device():
         gnomon.sketch(Dlpack(plain(), device=(10, 0)), S)  # ROCm's
     with pytest.raises(gnomon.DeviceError, match="X lies in the memory of cuda:0, and its library does not show it"):
         gnomon.sketch(Dlpack(plain(), device=(2, 0)), S)
+    for call in (lambda x: gnomon.svd(x, 2), lambda x: gnomon.neighbors(x, n_neighbors=1), lambda x: gnomon.join(x, radius=1)):
+        with pytest.raises(gnomon.DeviceError, match="X lies in the memory of cuda:0, and its library does not show it"):
+            call(Dlpack(plain(), device=(2, 0)))
     with pytest.raises(gnomon.DeviceError, match="lies in a device's memory"):
-        gnomon.svd(Dlpack(plain(), device=(2, 0)), 2)  # a call that takes arrays of the CPU alone
+        gnomon.hosvd(Dlpack(plain(), device=(2, 0)), 2)  # a call that takes arrays of the CPU alone
 
 
 @pytest.mark.parametrize("changed, message", [
