@@ -396,15 +396,23 @@ int cli_points_too_large(cli_app *app, const char *path, double bytes);
 void cli_points_drop(cli_points *p);
 
 /* index.c: indexes in files */
+/* An index of hash tables, or an inverted one of sparse points: the other is NULL. */
+typedef struct cli_index_file {
+    gnomon_lsh *hashed;
+    gnomon_sparse_index *inverted;
+} cli_index_file;
 /* Opens an index's file. -1 or an exit code. */
-int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index);
+int cli_index_open(cli_app *app, const char *path, cli_index_file *index);
+void cli_index_close(cli_index_file *index);
+/* Of an inverted one metric, dimensions, points and removed are told. */
+void cli_index_describe(const cli_index_file *index, gnomon_lsh_info *info);
 /* A failure whose fault is the file's. An exit code. */
 int cli_index_fail(cli_app *app, const char *path, gnomon_status status);
 /* What it takes beside the points. */
 int64_t cli_index_bytes(const gnomon_lsh_info *info);
-/* Reads all points, in the metric's form, of a reader that is open, lowering *budget (bytes) by
- * what that takes. -1 or an exit code. */
-int cli_index_read(cli_app *app, const char *path, gnomon_metric metric, cli_points *p,
+/* Reads all points, in the metric's form or sparse ones as such, of a reader that is open, lowering
+ * *budget (bytes) by what that takes. -1 or an exit code. */
+int cli_index_read(cli_app *app, const char *path, gnomon_metric metric, int sparse, cli_points *p,
                    int64_t *budget);
 
 /* factor.c: what svd, hosvd and lstsq share */

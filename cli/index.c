@@ -10,17 +10,42 @@ int cli_index_fail(cli_app *app, const char *path, gnomon_status status)
     return cli_fail_status(app, status);
 }
 
-int cli_index_open(cli_app *app, const char *path, gnomon_lsh **index)
+int cli_index_open(cli_app *app, const char *path, cli_index_file *index)
 {
-    const gnomon_status status = gnomon_lsh_open(app->ctx, path, index);
+    *index = (cli_index_file){NULL, NULL};
+    gnomon_status status = gnomon_sparse_index_open(app->ctx, path, &index->inverted);
+    if (status == GNOMON_ERROR_FORMAT) status = gnomon_lsh_open(app->ctx, path, &index->hashed);
     return status == GNOMON_OK ? -1 : cli_index_fail(app, path, status);
 }
 
-int cli_index_read(cli_app *app, const char *path, gnomon_metric metric, cli_points *p,
+void cli_index_close(cli_index_file *index)
+{
+    gnomon_lsh_destroy(index->hashed);
+    gnomon_sparse_index_destroy(index->inverted);
+    *index = (cli_index_file){NULL, NULL};
+}
+
+void cli_index_describe(const cli_index_file *index, gnomon_lsh_info *info)
+{
+    gnomon_sparse_index_info told = {.struct_size = sizeof told};
+    *info = (gnomon_lsh_info){.struct_size = sizeof *info};
+    if (index->hashed != NULL) {
+        gnomon_lsh_describe(index->hashed, info);
+    } else if (index->inverted != NULL) {
+        gnomon_sparse_index_describe(index->inverted, &told);
+        info->points = told.points;
+        info->removed = told.removed;
+        info->options.metric = told.metric;
+        info->options.functions.dim = told.dim;
+    }
+}
+
+int cli_index_read(cli_app *app, const char *path, gnomon_metric metric, int sparse, cli_points *p,
                    int64_t *budget)
 {
+    const cli_form form = sparse ? CLI_FORM_SPARSE : cli_metric_form(metric);
     int code = cli_check_form(app, path, &p->info, metric);
-    if (code < 0) code = cli_points_read(app, path, cli_metric_form(metric), p, budget);
+    if (code < 0) code = cli_points_read(app, path, form, p, budget);
     if (code < 0 && !cli_points_at_end(p))
         code = cli_points_too_large(app, path, 2.0 * (double)app->memory);
     return code;

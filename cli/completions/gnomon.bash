@@ -152,7 +152,7 @@ _gnomon() {
         options="-o --output --metric --recall -k --radius --threshold --queries --slower --seed --family --tables --bands --functions --rows --fine --width --sides --codes --probes --rerank --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
-        --metric) words="l2 cosine hamming jaccard l1 weighted-jaccard euclidean manhattan ruzicka" ;;
+        --metric) words="l2 cosine ip hamming jaccard l1 weighted-jaccard euclidean dot inner_product manhattan ruzicka" ;;
         --recall) words="NONE" ;;
         -k) words="NONE" ;;
         --radius | --threshold) words="NONE" ;;
@@ -181,7 +181,7 @@ _gnomon() {
     'index tune')
         options="--metric --recall -k --radius --threshold --queries --slower --seed -o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
         case $before in
-        --metric) words="l2 cosine hamming jaccard l1 weighted-jaccard euclidean manhattan ruzicka" ;;
+        --metric) words="l2 cosine ip hamming jaccard l1 weighted-jaccard euclidean dot inner_product manhattan ruzicka" ;;
         --recall) words="NONE" ;;
         -k) words="NONE" ;;
         --radius | --threshold) words="NONE" ;;

@@ -124,6 +124,9 @@ static gnomon_status search(gnomon_context *ctx, const gnomon_sparse_index *inde
     /* k is at most the points that are there, so NaN among the file's norms has lost one */
     if (status == GNOMON_ERROR_ARGUMENT && complete)
         status = gnomon_fail(ctx, GNOMON_ERROR_DATA, "a norm is not a number: the file is damaged");
+    if (status == GNOMON_ERROR_DATA && gnomon_last_error_argument(ctx)[0] == '\0' &&
+        index->origin != NULL)
+        status = gnomon_fail_prefix(ctx, status, GNOMON_ARG("%s"), index->origin->path);
     return status;
 }
 

@@ -19,8 +19,9 @@ static void print_help(FILE *stream)
 {
     fputs("Usage: gnomon index VERB [options]\n"
           "\n"
-          "An index for approximate nearest neighbours by locality-sensitive hashing: one file\n"
-          "that holds the points, the hash tables and the settings.\n"
+          "An index for nearest neighbours: one file that holds the points with hash tables\n"
+          "(approximate answers, by locality-sensitive hashing), or sparse points with inverted\n"
+          "lists (exact answers).\n"
           "\n"
           "Verbs:\n",
           stream);

@@ -11,7 +11,7 @@ typedef struct build {
     cli_app *app;
     const char *path, *queries_path, *output;
     cli_input_options input;
-    int metric, family, slower;
+    int metric, family, slower, inverted;
     gnomon_lsh_guarantee guarantee;
     gnomon_lsh_options options;
     uint64_t seed;
@@ -19,7 +19,7 @@ typedef struct build {
         fine_given, width_given, sides_given, codes_given, probes_given, rerank_given;
     int64_t points;
     gnomon_data_info info;
-    gnomon_lsh *index;
+    cli_index_file index;
     gnomon_lsh_tuning tuning;
     double read_seconds, build_seconds;
 } build;
@@ -90,8 +90,8 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .type = CLI_CHOICE,
          .target = &b->metric,
          .value = "METRIC",
-         .choices = cli_metrics(GNOMON_METRIC_HASHED),
-         .help = cli_metrics_help(GNOMON_METRIC_HASHED)},
+         .choices = cli_metrics(0),
+         .help = cli_metrics_help(0)},
         {.name = "recall",
          .type = CLI_REAL,
          .target = &b->guarantee.recall,
@@ -166,13 +166,17 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
 /* Of build and of tune. */
 static const cli_verb texts[] = {
     {.synopsis = "POINTS -o OUT --recall SHARE (-k K | --radius R) [options]\n"
-                 "POINTS -o OUT --tables L --functions M [--width W] [options]",
+                 "POINTS -o OUT --tables L --functions M [--width W] [options]\n"
+                 "POINTS -o OUT [options]",
      .about = "Builds an index and writes it, with the points, to one file. With --recall the "
               "settings are chosen for the points, which must fit in --memory, and the index is "
               "tested on sample queries. If no settings meet the guarantee, or exact search is "
               "faster, the command reports that, writes nothing and exits with code 1. With given "
               "settings the points are read piece by piece, and neither they nor the tables need "
-              "to fit in memory; sorted runs are kept in TMPDIR, 12 bytes per point and table.",
+              "to fit in memory; sorted runs are kept in TMPDIR, 12 bytes per point and table. "
+              "Without either, "
+              "sparse points get an inverted index, whose answers are exact (l2, cosine, ip, l1); "
+              "TMPDIR then holds 28 bytes per nonzero.",
      .examples =
          "At least 90 % of the five nearest, by settings that are chosen and tested\n"
          "gnomon index build base.npy -k 5 --recall 0.9 --slower -o tuned.lsh\n"
@@ -180,7 +184,9 @@ static const cli_verb texts[] = {
          "gnomon index build base.npy --tables 8 --functions 4 --width 20 --probes 16 -o "
          "given.lsh\n"
          "Sets\n"
-         "gnomon index build sparse.mtx --metric jaccard --tables 4 --functions 2 -o sets.lsh\n",
+         "gnomon index build sparse.mtx --metric jaccard --tables 4 --functions 2 -o sets.lsh\n"
+         "An inverted index of sparse points\n"
+         "gnomon index build sparse.mtx --metric cosine -o sparse.gnx\n",
      .min_operands = 1,
      .max_operands = 1},
     {.synopsis = "POINTS (-k K | --radius R) [--recall SHARE] [-o OUT] [options]",
@@ -253,11 +259,12 @@ static int check(build *b, int tune)
     if (!guaranteed && (b->k_given || b->radius_given || b->queries_path != NULL || b->slower))
         return cli_usage(app, "-k, %s, --queries and --slower require --recall",
                          cli_option_of("radius"));
-    if (!guaranteed && !b->tables_given && !b->functions_given)
+    b->inverted = !guaranteed && told == 0 && cli_metric_form((gnomon_metric)b->metric) == 0;
+    if (!guaranteed && !b->inverted && !b->tables_given && !b->functions_given)
         return cli_usage(app, "either --recall, or --tables and --functions are needed");
-    if (!guaranteed && !b->tables_given)
+    if (!guaranteed && !b->inverted && !b->tables_given)
         return needs_also(app, "functions", "rows", "tables", "bands");
-    if (!guaranteed && !b->functions_given)
+    if (!guaranteed && !b->inverted && !b->functions_given)
         return needs_also(app, "tables", "bands", "functions", "rows");
     if (b->queries_path != NULL && strcmp(b->path, "-") == 0 && strcmp(b->queries_path, "-") == 0)
         return cli_usage(app, "POINTS and --queries can't both be standard input");
@@ -269,6 +276,12 @@ static int check(build *b, int tune)
     b->guarantee.metric = b->options.metric = (gnomon_metric)b->metric;
     b->guarantee.seed = b->options.functions.seed = b->seed;
     b->guarantee.slower = b->slower;
+    if (b->inverted) return -1;
+    if (gnomon_metric_family(b->options.metric, 0) == 0)
+        return cli_usage(app,
+                         "no hash functions for --metric %s: only sparse points take it, without "
+                         "--recall, --tables and --functions",
+                         gnomon_metric_name(b->options.metric));
     if (b->family == 0) b->family = (int)gnomon_metric_family(b->options.metric, 0);
     b->options.functions.family = (gnomon_lsh_family)b->family;
     if (!guaranteed && !b->width_given &&
@@ -281,33 +294,41 @@ static int check(build *b, int tune)
 
 /* ---- as told ---- */
 
+/* Opens what writes the index. */
+static gnomon_status create(build *b, cli_builder *builder)
+{
+    gnomon_context *ctx = b->app->ctx;
+    if (b->inverted)
+        return gnomon_sparse_builder_create(ctx, b->options.metric, b->info.cols, b->output,
+                                            &builder->inverted);
+    b->options.functions.dim = b->info.cols;
+    return gnomon_lsh_builder_create(ctx, &b->options, b->output, &builder->hashed);
+}
+
 static int build_told(build *b)
 {
     cli_app *app = b->app;
     gnomon_reader *reader = NULL;
-    gnomon_lsh_builder *builder = NULL;
+    cli_builder builder = {NULL, NULL};
     int code = cli_open_input(app, b->path, &b->input, &reader, &b->info);
     if (code < 0) code = cli_check_bits(app, b->metric, b->path, &b->info);
+    if (code < 0 && b->inverted && (b->info.access & GNOMON_ACCESS_SPARSE) == 0)
+        code = cli_fail(app, CLI_EXIT_USAGE,
+                        "%s: for dense points either --recall, or --tables and --functions are "
+                        "needed",
+                        b->path);
     if (code < 0) {
-        b->options.functions.dim = b->info.cols;
         int waiting = 0;
         gnomon_status status;
-        while ((status = gnomon_lsh_builder_create(app->ctx, &b->options, b->output, &builder)) ==
-                   GNOMON_ERROR_BUSY &&
-               code < 0)
+        while ((status = create(b, &builder)) == GNOMON_ERROR_BUSY && code < 0)
             code = cli_index_wait(app, b->output, &waiting);
         if (code < 0 && status != GNOMON_OK) code = cli_fail_status(app, status);
     }
     const double begin = cli_seconds();
     if (code < 0)
         code = cli_index_add_points(app, b->path, reader, &b->info, b->options.metric,
-                                    b->options.codes > 0, builder, &b->points);
-    if (code < 0) {
-        const gnomon_status status = gnomon_lsh_builder_finish(builder);
-        if (status != GNOMON_OK) code = cli_fail_status(app, status);
-    } else {
-        gnomon_lsh_builder_abort(builder);
-    }
+                                    b->options.codes > 0, &builder, &b->points);
+    code = cli_index_complete(app, &builder, code);
     b->build_seconds = cli_seconds() - begin;
     gnomon_reader_close(reader);
     return code;
@@ -321,7 +342,7 @@ static int load(build *b, const char *path, const cli_input_options *input, cli_
     int code = path == b->queries_path ? cli_open_queries(b->app, path, input, &p->reader, &p->info)
                                        : cli_open_input(b->app, path, input, &p->reader, &p->info);
     if (code < 0) code = cli_check_bits(b->app, b->metric, path, &p->info);
-    return code < 0 ? cli_index_read(b->app, path, b->options.metric, p, budget) : code;
+    return code < 0 ? cli_index_read(b->app, path, b->options.metric, 0, p, budget) : code;
 }
 
 static int64_t rows_of(const cli_points *p)
@@ -340,21 +361,22 @@ static int tune(build *b, const cli_points *points, const cli_points *queries, i
     gnomon_status status;
     if (points->is_sparse) {
         status = gnomon_lsh_tune_csr(app->ctx, &b->guarantee, &points->sparse,
-                                     asked ? &queries->sparse : NULL, &b->index, &b->tuning);
+                                     asked ? &queries->sparse : NULL, &b->index.hashed, &b->tuning);
     } else {
         const int64_t bytes = points->dense.rows * points->dense.cols *
                               (int64_t)gnomon_dtype_size(points->dense.dtype);
         if (budget / 2 < bytes) b->guarantee.memory = budget > 2 ? budget / 2 : 1;
         status = gnomon_lsh_tune(app->ctx, &b->guarantee, &points->dense,
-                                 asked ? &queries->dense : NULL, &b->index, &b->tuning);
+                                 asked ? &queries->dense : NULL, &b->index.hashed, &b->tuning);
     }
     if (status == GNOMON_ERROR_NONFINITE)
         return cli_fail(app, CLI_EXIT_DATA, "%s: %s",
                         cli_error_about(app, "queries") ? b->queries_path : b->path,
                         gnomon_last_error(app->ctx));
-    if (status == GNOMON_OK && b->index != NULL && b->output != NULL) {
+    if (status == GNOMON_OK && b->index.hashed != NULL && b->output != NULL) {
         int waiting = 0;
-        while ((status = gnomon_lsh_save(app->ctx, b->index, b->output)) == GNOMON_ERROR_BUSY) {
+        while ((status = gnomon_lsh_save(app->ctx, b->index.hashed, b->output)) ==
+               GNOMON_ERROR_BUSY) {
             const int code = cli_index_wait(app, b->output, &waiting);
             if (code >= 0) return code;
         }
@@ -411,37 +433,36 @@ static json_t *trials_json(const build *b)
     return list;
 }
 
-static json_t *report_json(build *b, int guaranteed, const gnomon_lsh_info *info)
+static json_t *report_json(build *b, int guaranteed, int none)
 {
     const gnomon_lsh_tuning *t = &b->tuning;
     json_t *out = json_pack("{s:o*}", "input", cli_json_name(b->path));
     if (b->output != NULL) json_object_set_new(out, "output", cli_json_name(b->output));
     json_object_set_new(out, "build_seconds", json_real(cli_json_seconds(b->build_seconds)));
     if (guaranteed) {
-        json_object_set_new(
-            out, "guarantee",
-            json_pack("{s:f, s:b, s:s, s:f, s:f, s:I, s:f}", "recall", b->guarantee.recall, "kept",
-                      b->index != NULL, "reason", t->reason, "tested_recall", t->recall, "bound",
-                      t->bound, "tested", (json_int_t)t->tested, "exact_us", t->exact_cost / 1e3));
+        json_object_set_new(out, "guarantee",
+                            json_pack("{s:f, s:b, s:s, s:f, s:f, s:I, s:f}", "recall",
+                                      b->guarantee.recall, "kept", b->index.hashed != NULL,
+                                      "reason", t->reason, "tested_recall", t->recall, "bound",
+                                      t->bound, "tested", (json_int_t)t->tested, "exact_us",
+                                      t->exact_cost / 1e3));
         json_object_set_new(out, "considered", trials_json(b));
     }
-    return info != NULL ? cli_json_join(out, cli_index_json(info)) : out;
+    return none ? out : cli_json_join(out, cli_index_json(&b->index));
 }
 
 static int report(build *b, int guaranteed, int table)
 {
     cli_app *app = b->app;
     const gnomon_lsh_tuning *t = &b->tuning;
-    gnomon_lsh_info info = {.struct_size = sizeof info};
-    const int none = guaranteed && b->index == NULL;
+    const int none = guaranteed && b->index.hashed == NULL;
     if (b->output != NULL && strcmp(b->output, "-") == 0 && !none) return CLI_EXIT_DONE;
     if (!guaranteed) {
         const int code = cli_index_open(app, b->output, &b->index);
         if (code >= 0) return code;
     }
-    if (b->index != NULL) gnomon_lsh_describe(b->index, &info);
     if (app->json) {
-        const int code = cli_print_report(app, report_json(b, guaranteed, none ? NULL : &info));
+        const int code = cli_print_report(app, report_json(b, guaranteed, none));
         return code == CLI_EXIT_DONE && none ? CLI_EXIT_NEGATIVE : code;
     }
     cli_bar_clear(app);
@@ -452,7 +473,7 @@ static int report(build *b, int guaranteed, int table)
     if (none) {
         fprintf(stream, "no index: %s; gnomon neighbors searches exactly\n", t->reason);
     } else {
-        cli_index_words(stream, &info);
+        cli_index_words(stream, &b->index);
         if (guaranteed)
             fprintf(stream,
                     "tested: recall %.4f over %lld queries, above %.4f with 95 %% confidence\n",
@@ -478,8 +499,7 @@ static int build_tuned(build *b, int table)
     if (code < 0) code = tune(b, &points, &queries, budget);
     b->build_seconds = cli_seconds() - begin;
     if (code < 0) code = report(b, 1, table);
-    gnomon_lsh_destroy(b->index); /* before the points that it refers to */
-    b->index = NULL;
+    cli_index_close(&b->index); /* before the points that it refers to */
     if (b->tuning.struct_size > 0) gnomon_lsh_tuning_free(app->ctx, &b->tuning);
     cli_points_drop(&points);
     cli_points_drop(&queries);
@@ -513,7 +533,7 @@ int cli_index_build(int argc, char **argv)
     } else if (code < 0) {
         code = build_told(&b);
         if (code < 0) code = report(&b, 0, 0);
-        gnomon_lsh_destroy(b.index);
+        cli_index_close(&b.index);
     }
     return cli_end(&app, code);
 }

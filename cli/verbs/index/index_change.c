@@ -9,9 +9,10 @@ typedef struct change {
     const char *path, *other; /* the index; points or ids */
     const char *output;       /* NULL: in place of the index */
     cli_input_options input;
-    gnomon_lsh *index;
-    int64_t count; /* points or ids */
-    int waiting;   /* for another process, and that was said */
+    cli_index_file index;
+    int64_t count;  /* points or ids */
+    int64_t before; /* removed ones, where their new number tells the count; else -1 */
+    int waiting;    /* for another process, and that was said */
 } change;
 
 static int parse(change *c, const char *synopsis, const char *about, const char *input_title,
@@ -60,15 +61,15 @@ static int report(change *c, const char *done)
     gnomon_lsh_info info = {.struct_size = sizeof info};
     cli_app *app = c->app;
     if (strcmp(c->output, "-") == 0) return CLI_EXIT_DONE;
-    gnomon_lsh_destroy(c->index);
-    c->index = NULL;
+    cli_index_close(&c->index);
     int code = cli_index_open(app, c->output, &c->index);
     if (code >= 0) return code;
-    gnomon_lsh_describe(c->index, &info);
+    cli_index_describe(&c->index, &info);
+    if (c->before >= 0) c->count = info.removed - c->before;
     if (app->json) {
         json_t *out = json_pack("{s:o*, s:o*, s:I}", "index", cli_json_name(c->path), "output",
                                 cli_json_name(c->output), done, (json_int_t)c->count);
-        return cli_print_report(app, cli_json_join(out, cli_index_json(&info)));
+        return cli_print_report(app, cli_json_join(out, cli_index_json(&c->index)));
     }
     cli_say(app, "gnomon %s: %lld %s; %s has %lld points, %lld of them removed\n", app->verb,
             (long long)c->count, done, c->output, (long long)info.points, (long long)info.removed);
@@ -87,17 +88,16 @@ static int wait_and_open(change *c)
 {
     const int code = cli_index_wait(c->app, c->output, &c->waiting);
     if (code >= 0) return code;
-    gnomon_lsh_destroy(c->index);
-    c->index = NULL;
+    cli_index_close(&c->index);
     return cli_index_open(c->app, c->path, &c->index);
 }
 
 /* Opens a builder with what the index has. */
-static int extend(change *c, int compact, gnomon_lsh_builder **builder)
+static int extend(change *c, int compact, cli_builder *builder)
 {
     for (;;) {
         const gnomon_status status =
-            gnomon_lsh_builder_extend(c->app->ctx, c->index, c->output, compact, builder);
+            cli_index_extend(c->app, &c->index, c->output, compact, builder);
         if (status == GNOMON_OK) return -1;
         if (status != GNOMON_ERROR_BUSY) return cli_fail_status(c->app, status);
         const int code = wait_and_open(c);
@@ -107,7 +107,7 @@ static int extend(change *c, int compact, gnomon_lsh_builder **builder)
 
 static int end(change *c, int code)
 {
-    gnomon_lsh_destroy(c->index);
+    cli_index_close(&c->index);
     return cli_end(c->app, code);
 }
 
@@ -119,24 +119,20 @@ static int add(change *c)
     gnomon_reader *reader = NULL;
     gnomon_data_info data;
     gnomon_lsh_info info = {.struct_size = sizeof info};
-    gnomon_lsh_builder *builder = NULL;
+    cli_builder builder = {NULL, NULL};
     int code = cli_open_input(app, c->other, &c->input, &reader, &data);
-    gnomon_lsh_describe(c->index, &info);
+    cli_index_describe(&c->index, &info);
     if (code < 0)
         code = cli_same_width(app, c->other, data.cols, c->path, info.options.functions.dim);
     if (code < 0) code = extend(c, 0, &builder);
-    gnomon_lsh_describe(c->index, &info);
+    cli_index_describe(&c->index, &info);
     if (code < 0) /* another process may have put another index there meanwhile */
         code = cli_same_width(app, c->other, data.cols, c->path, info.options.functions.dim);
     if (code < 0)
-        code = cli_index_add_points(app, c->other, reader, &data, info.options.metric,
-                                    info.options.codes > 0 && info.points == 0, builder, &c->count);
-    if (code < 0) {
-        const gnomon_status status = gnomon_lsh_builder_finish(builder);
-        if (status != GNOMON_OK) code = cli_fail_status(app, status);
-    } else {
-        gnomon_lsh_builder_abort(builder);
-    }
+        code =
+            cli_index_add_points(app, c->other, reader, &data, info.options.metric,
+                                 info.options.codes > 0 && info.points == 0, &builder, &c->count);
+    code = cli_index_complete(app, &builder, code);
     gnomon_reader_close(reader);
     return code < 0 ? report(c, "added") : code;
 }
@@ -144,7 +140,7 @@ static int add(change *c)
 int cli_index_add(int argc, char **argv)
 {
     cli_app app;
-    change c = {.app = &app};
+    change c = {.app = &app, .before = -1};
     cli_init(&app, "index add");
     int code = parse(
         &c, "INDEX POINTS [-o OUT] [options]",
@@ -185,6 +181,30 @@ static int read_ids(change *c, int64_t **ids)
     return code;
 }
 
+static gnomon_status remove_hashed(change *c, const int64_t *ids, int64_t given)
+{
+    gnomon_lsh_info info;
+    cli_index_describe(&c->index, &info);
+    const int64_t before = info.removed;
+    const gnomon_status status = gnomon_lsh_remove(c->index.hashed, ids, given);
+    cli_index_describe(&c->index, &info);
+    c->count = info.removed - before;
+    return status == GNOMON_OK ? gnomon_lsh_save(c->app->ctx, c->index.hashed, c->output) : status;
+}
+
+static gnomon_status remove_inverted(change *c, const int64_t *ids, int64_t given)
+{
+    gnomon_lsh_info info;
+    cli_builder builder = {NULL, NULL};
+    cli_index_describe(&c->index, &info);
+    c->before = info.removed;
+    gnomon_status status = cli_index_extend(c->app, &c->index, c->output, 0, &builder);
+    if (status == GNOMON_OK) status = gnomon_sparse_builder_remove(builder.inverted, ids, given);
+    if (status == GNOMON_OK) return gnomon_sparse_builder_finish(builder.inverted);
+    gnomon_sparse_builder_abort(builder.inverted);
+    return status;
+}
+
 static int remove_ids(change *c)
 {
     cli_app *app = c->app;
@@ -194,18 +214,15 @@ static int remove_ids(change *c)
     const int64_t given = c->count;
     gnomon_status status = GNOMON_ERROR_BUSY;
     while (code < 0 && status == GNOMON_ERROR_BUSY) {
-        gnomon_lsh_describe(c->index, &info);
-        const int64_t before = info.removed;
+        cli_index_describe(&c->index, &info);
         for (int64_t i = 0; i < given && code < 0; i++)
             if (ids[i] >= info.points)
                 code =
                     cli_fail(app, CLI_EXIT_DATA, "%s: the id %lld is beyond the %lld points of %s",
                              c->other, (long long)ids[i], (long long)info.points, c->path);
         if (code >= 0) break;
-        status = gnomon_lsh_remove(c->index, ids, given);
-        gnomon_lsh_describe(c->index, &info);
-        c->count = info.removed - before;
-        if (status == GNOMON_OK) status = gnomon_lsh_save(app->ctx, c->index, c->output);
+        status =
+            c->index.hashed != NULL ? remove_hashed(c, ids, given) : remove_inverted(c, ids, given);
         if (status == GNOMON_ERROR_BUSY)
             code = wait_and_open(c);
         else if (status != GNOMON_OK)
@@ -218,7 +235,7 @@ static int remove_ids(change *c)
 int cli_index_remove(int argc, char **argv)
 {
     cli_app app;
-    change c = {.app = &app};
+    change c = {.app = &app, .before = -1};
     cli_init(&app, "index remove");
     int code = parse(
         &c, "INDEX IDS [-o OUT] [options]",
@@ -242,30 +259,29 @@ int cli_index_remove(int argc, char **argv)
 
 static int compact(change *c)
 {
-    cli_app *app = c->app;
-    gnomon_lsh_builder *builder = NULL;
+    cli_builder builder = {NULL, NULL};
     gnomon_lsh_info info = {.struct_size = sizeof info};
-    const int code = extend(c, 1, &builder);
+    int code = extend(c, 1, &builder);
     if (code >= 0) return code;
-    gnomon_lsh_describe(c->index, &info);
+    cli_index_describe(&c->index, &info);
     c->count = info.removed;
-    const gnomon_status status = gnomon_lsh_builder_finish(builder);
-    return status == GNOMON_OK ? report(c, "compacted") : cli_fail_status(app, status);
+    code = cli_index_complete(c->app, &builder, code);
+    return code < 0 ? report(c, "compacted") : code;
 }
 
 int cli_index_compact(int argc, char **argv)
 {
     cli_app app;
-    change c = {.app = &app};
+    change c = {.app = &app, .before = -1};
     cli_init(&app, "index compact");
-    int code =
-        parse(&c, "INDEX [-o OUT] [options]",
-              "Drops removed points from the tables and erases their coordinates from the "
-              "file (they become zeros; sets become empty). The other points keep their ids.",
-              NULL,
-              "Erase removed points\n"
-              "gnomon index compact given.lsh\n",
-              argc, argv);
+    int code = parse(&c, "INDEX [-o OUT] [options]",
+                     "Drops removed points from the tables and erases their coordinates from the "
+                     "file (they become zeros; sets and sparse points become empty). The other "
+                     "points keep their ids.",
+                     NULL,
+                     "Erase removed points\n"
+                     "gnomon index compact given.lsh\n",
+                     argc, argv);
     if (code >= 0) return code;
     code = start(&c);
     return end(&c, code < 0 ? compact(&c) : code);

@@ -4,13 +4,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-void cli_index_words(FILE *stream, const gnomon_lsh_info *i)
+static void hashed_words(FILE *stream, const gnomon_lsh_info *i)
 {
     const gnomon_lsh_options *o = &i->options;
     const gnomon_lsh_functions *f = &o->functions;
-    fprintf(stream, "%lld points of %lld %s, %lld removed, by %s\n", (long long)i->points,
-            (long long)f->dim, cli_metric(o->metric)->unit, (long long)i->removed,
-            gnomon_metric_name(o->metric));
     fprintf(stream, "%s", gnomon_lsh_family_name(f->family));
     if (f->width > 0) fprintf(stream, ", width %g", f->width);
     if (f->sides > 0) fprintf(stream, ", %lld directions per function", (long long)f->sides);
@@ -31,7 +28,40 @@ void cli_index_words(FILE *stream, const gnomon_lsh_info *i)
             (double)cli_index_bytes(i) / (1 << 20));
 }
 
-json_t *cli_index_json(const gnomon_lsh_info *i)
+void cli_index_words(FILE *stream, const cli_index_file *index)
+{
+    gnomon_lsh_info info;
+    gnomon_sparse_index_info i = {.struct_size = sizeof i};
+    cli_index_describe(index, &info);
+    const gnomon_metric metric = info.options.metric;
+    fprintf(stream, "%lld points of %lld %s, %lld removed, by %s\n", (long long)info.points,
+            (long long)info.options.functions.dim, cli_metric(metric)->unit,
+            (long long)info.removed, gnomon_metric_name(metric));
+    if (index->hashed != NULL) {
+        hashed_words(stream, &info);
+        return;
+    }
+    gnomon_sparse_index_describe(index->inverted, &i);
+    fprintf(stream,
+            "inverted index of %lld nonzeros in %lld columns, %lld of them in a dense block; "
+            "beside the points it takes %.1f MiB\n",
+            (long long)i.nonzeros, (long long)i.columns, (long long)i.heavy_columns,
+            (double)i.index_bytes / (1 << 20));
+}
+
+static json_t *inverted_json(const gnomon_sparse_index *index)
+{
+    gnomon_sparse_index_info i = {.struct_size = sizeof i};
+    gnomon_sparse_index_describe(index, &i);
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "metric",
+                     gnomon_metric_name(i.metric), "points", (json_int_t)i.points, "removed",
+                     (json_int_t)i.removed, "dimensions", (json_int_t)i.dim, "nonzeros",
+                     (json_int_t)i.nonzeros, "columns", (json_int_t)i.columns, "heavy_columns",
+                     (json_int_t)i.heavy_columns, "point_bytes", (json_int_t)i.point_bytes,
+                     "index_bytes", (json_int_t)i.index_bytes);
+}
+
+static json_t *hashed_json(const gnomon_lsh_info *i)
 {
     const gnomon_lsh_options *o = &i->options;
     const gnomon_lsh_functions *f = &o->functions;
@@ -52,6 +82,38 @@ json_t *cli_index_json(const gnomon_lsh_info *i)
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->seed);
     if (out != NULL) json_object_set_new(out, "seed", json_string(seed));
     return out;
+}
+
+json_t *cli_index_json(const cli_index_file *index)
+{
+    gnomon_lsh_info info;
+    if (index->inverted != NULL) return inverted_json(index->inverted);
+    cli_index_describe(index, &info);
+    return hashed_json(&info);
+}
+
+gnomon_status cli_index_extend(cli_app *app, const cli_index_file *index, const char *path,
+                               int compact, cli_builder *builder)
+{
+    if (index->hashed != NULL)
+        return gnomon_lsh_builder_extend(app->ctx, index->hashed, path, compact, &builder->hashed);
+    return gnomon_sparse_builder_extend(app->ctx, index->inverted, path, compact,
+                                        &builder->inverted);
+}
+
+int cli_index_complete(cli_app *app, cli_builder *builder, int code)
+{
+    gnomon_status status = GNOMON_OK;
+    if (code >= 0) {
+        gnomon_lsh_builder_abort(builder->hashed);
+        gnomon_sparse_builder_abort(builder->inverted);
+    } else if (builder->hashed != NULL) {
+        status = gnomon_lsh_builder_finish(builder->hashed);
+    } else {
+        status = gnomon_sparse_builder_finish(builder->inverted);
+    }
+    *builder = (cli_builder){NULL, NULL};
+    return status == GNOMON_OK ? code : cli_fail_status(app, status);
 }
 
 int cli_index_wait(cli_app *app, const char *path, int *waiting)
@@ -79,12 +141,12 @@ static int too_little(cli_app *app, const char *path, double bytes)
 
 int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
                          const gnomon_data_info *info, gnomon_metric metric, int coded,
-                         gnomon_lsh_builder *builder, int64_t *points)
+                         const cli_builder *builder, int64_t *points)
 {
     gnomon_dtype dtype = info->dtype;
     int64_t row = 0, rows = 0;
     void *data = NULL;
-    const int sparse = cli_metric_form(metric);
+    const int sparse = builder->inverted != NULL || cli_metric_form(metric) != CLI_FORM_DENSE;
     *points = 0;
     int code = cli_check_form(app, path, info, metric);
     if (code >= 0) return code;
@@ -131,8 +193,10 @@ int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
         const gnomon_matrix some = gnomon_matrix_rowmajor(data, dtype, got, info->cols);
         const int read = status == GNOMON_OK;
         if (read)
-            status = sparse ? gnomon_lsh_builder_add_csr(builder, &csr)
-                            : gnomon_lsh_builder_add(builder, &some);
+            status = builder->inverted != NULL
+                         ? gnomon_sparse_builder_add_csr(builder->inverted, &csr)
+                     : sparse ? gnomon_lsh_builder_add_csr(builder->hashed, &csr)
+                              : gnomon_lsh_builder_add(builder->hashed, &some);
         int64_t place = -1; /* what is told of a row is the file's fault */
         gnomon_last_error_place(app->ctx, &place, NULL);
         if (read && status != GNOMON_OK && (place >= 0 || status == GNOMON_ERROR_SHAPE))

@@ -24,19 +24,17 @@ static int parse(cli_app *app, const char *about, const char *examples, int argc
 
 static int scan(cli_app *app, const char *path)
 {
-    gnomon_lsh *index;
-    gnomon_lsh_info info = {.struct_size = sizeof info};
+    cli_index_file index;
     int code = cli_index_open(app, path, &index);
     if (code >= 0) return code;
-    gnomon_lsh_describe(index, &info);
     if (app->json) {
         json_t *out = json_pack("{s:o*}", "index", cli_json_name(path));
-        code = cli_print_report(app, cli_json_join(out, cli_index_json(&info)));
+        code = cli_print_report(app, cli_json_join(out, cli_index_json(&index)));
     } else {
-        cli_index_words(stdout, &info);
+        cli_index_words(stdout, &index);
         code = cli_flush_output(app->verb);
     }
-    gnomon_lsh_destroy(index);
+    cli_index_close(&index);
     return code;
 }
 
@@ -46,8 +44,8 @@ int cli_index_info(int argc, char **argv)
     const char *path = NULL;
     cli_init(&app, "index info");
     int code = parse(&app,
-                     "Describes an index: metric, points, hash functions, tables, search "
-                     "parameters, memory and the recall guarantee.",
+                     "Describes an index: metric, points, memory, and hash functions, tables and "
+                     "search parameters, or the columns of an inverted index.",
                      "What is in an index\n"
                      "gnomon index info given.lsh\n",
                      argc, argv, &path);
@@ -79,7 +77,8 @@ static void hear(void *user, const char *section, const char *fault)
 static int check(cli_app *app, const char *path)
 {
     faults f = {path, app->json ? json_array() : NULL, 0};
-    const gnomon_status status = gnomon_lsh_check(app->ctx, path, hear, &f);
+    gnomon_status status = gnomon_sparse_index_check(app->ctx, path, hear, &f);
+    if (status == GNOMON_ERROR_FORMAT) status = gnomon_lsh_check(app->ctx, path, hear, &f);
     const int damaged = status == GNOMON_ERROR_DATA || status == GNOMON_ERROR_TRUNCATED;
     if (status != GNOMON_OK && !damaged) {
         json_decref(f.list);
@@ -111,7 +110,8 @@ int cli_index_check(int argc, char **argv)
     int code = parse(&app,
                      "Verifies an index's file: its checksums, and that buckets and ids are in "
                      "order, coordinates are finite, and each point is in every table, in the "
-                     "bucket that it hashes to. Every damaged section is reported, and the exit "
+                     "bucket that it hashes to; of an inverted index, that its lists are those of "
+                     "the points. Every damaged section is reported, and the exit "
                      "code is then 1.",
                      "Verify a file\n"
                      "gnomon index check given.lsh\n",

@@ -22,19 +22,41 @@ static int64_t live(const cli_neighbors *n)
     return n->index_info.points - n->index_info.removed;
 }
 
-static int search(cli_neighbors *n, const gnomon_lsh *index, const cli_points *p)
+/* An inverted index is exact: whatever is verified was a candidate. */
+static gnomon_status query_inverted(cli_neighbors *n, const gnomon_sparse_index *index,
+                                    const cli_points *p, const gnomon_search_options *o,
+                                    gnomon_neighbors *found)
+{
+    gnomon_context *ctx = n->app->ctx;
+    const gnomon_status status =
+        p->is_sparse ? gnomon_sparse_index_query_csr(ctx, index, &p->sparse, o, found)
+                     : gnomon_sparse_index_query(ctx, index, &p->dense, o, found);
+    n->work.candidates = n->work.verified = found->verified;
+    n->work.exact = found->queries;
+    return status;
+}
+
+static gnomon_status query_hashed(cli_neighbors *n, const gnomon_lsh *index, const cli_points *p,
+                                  const gnomon_search_options *o, gnomon_neighbors *found)
+{
+    const gnomon_lsh_search_params params = params_of(n);
+    return p->is_sparse
+               ? gnomon_lsh_query_csr(n->app->ctx, index, &p->sparse, o, &params, found, &n->work)
+               : gnomon_lsh_query(n->app->ctx, index, &p->dense, o, &params, found, &n->work);
+}
+
+static int search(cli_neighbors *n, const cli_index_file *index, const cli_points *p)
 {
     gnomon_context *ctx = n->app->ctx;
     gnomon_neighbors found = {.struct_size = sizeof found};
     gnomon_search_options o = n->options;
-    const gnomon_lsh_search_params params = params_of(n);
     if (n->exclude_self) o.exclude = 0;
     n->work.struct_size = sizeof n->work;
     cli_bar_begin(n->app, "searching", -1);
     const double begin = cli_seconds();
-    const gnomon_status status =
-        p->is_sparse ? gnomon_lsh_query_csr(ctx, index, &p->sparse, &o, &params, &found, &n->work)
-                     : gnomon_lsh_query(ctx, index, &p->dense, &o, &params, &found, &n->work);
+    const gnomon_status status = index->inverted != NULL
+                                     ? query_inverted(n, index->inverted, p, &o, &found)
+                                     : query_hashed(n, index->hashed, p, &o, &found);
     n->search_seconds = cli_seconds() - begin;
     const int code =
         status == GNOMON_OK ? cli_neighbors_keep(n, &found) : cli_neighbors_fail(n, status);
@@ -43,13 +65,19 @@ static int search(cli_neighbors *n, const gnomon_lsh *index, const cli_points *p
 }
 
 /* Reads what is asked, and asks. */
-static int run(cli_neighbors *n, const gnomon_lsh *index, cli_points *p, uint8_t **bitmap)
+static int run(cli_neighbors *n, const cli_index_file *index, cli_points *p, uint8_t **bitmap)
 {
+    const cli_search_params *told = &n->search_params;
     cli_app *app = n->app;
     const double begin = cli_seconds();
     int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
-    n->index_info.struct_size = sizeof n->index_info;
-    gnomon_lsh_describe(index, &n->index_info);
+    cli_index_describe(index, &n->index_info);
+    if (index->inverted != NULL &&
+        (told->tables || told->probes || told->coarse || told->candidates || told->rerank))
+        return cli_fail(app, CLI_EXIT_USAGE,
+                        "%s is an inverted index, whose answers are exact: it has no search "
+                        "parameters",
+                        n->base_path);
     n->options.metric = n->index_info.options.metric;
     n->answers.dimensions = n->index_info.options.functions.dim;
     if (n->options.k > live(n))
@@ -60,7 +88,9 @@ static int run(cli_neighbors *n, const gnomon_lsh *index, cli_points *p, uint8_t
         code =
             cli_same_width(app, n->base_path, n->answers.dimensions, n->queries_path, p->info.cols);
     if (code < 0) code = cli_neighbors_read_names(n, n->index_info.points, p->info.rows);
-    if (code < 0) code = cli_index_read(app, n->queries_path, n->options.metric, p, &budget);
+    if (code < 0)
+        code = cli_index_read(app, n->queries_path, n->options.metric, index->inverted != NULL, p,
+                              &budget);
     if (code < 0) code = cli_neighbors_allow(n, n->index_info.points, bitmap);
     n->read_seconds = cli_seconds() - begin;
     return code < 0 ? search(n, index, p) : code;
@@ -69,13 +99,13 @@ static int run(cli_neighbors *n, const gnomon_lsh *index, cli_points *p, uint8_t
 int cli_neighbors_by_index(cli_neighbors *n)
 {
     cli_points p;
-    gnomon_lsh *index = NULL;
+    cli_index_file index;
     uint8_t *bitmap = NULL;
     memset(&p, 0, sizeof p);
     int code = cli_index_open(n->app, n->base_path, &index);
-    if (code < 0) code = run(n, index, &p, &bitmap);
+    if (code < 0) code = run(n, &index, &p, &bitmap);
     cli_points_drop(&p);
-    gnomon_lsh_destroy(index);
+    cli_index_close(&index);
     free(bitmap);
     return code;
 }
