@@ -134,7 +134,7 @@ gnomon_status gnomon_numbering_list(gnomon_context *ctx, const gnomon_numbering 
     GNOMON_TRY(gnomon_alloc(ctx, n->used, sizeof *all, "members", &all));
     for (int64_t at = 0; at < n->places; at++)
         if (n->counts[at] > 0)
-            all[count++] = (named){.count = n->numbers[at], .key = n->direct ? at : n->keys[at]};
+            all[count++] = (named){n->numbers[at], 0, 0, n->direct ? at : n->keys[at]};
     if (count > 0 && !n->direct) qsort(all, (size_t)count, sizeof *all, by_key);
     for (int64_t i = 0; i < count; i++) {
         members[i] = all[i].key;
