@@ -85,7 +85,8 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
                     "INDEX QUERIES --radius R [-o OUT] [options]",
         .about = "For each point of QUERIES, reports the nearest of the candidates that the index "
                  "finds, by exact distances. A query with fewer than K candidates is answered by "
-                 "exact search, and all queries of an inverted index are. The index is mapped and may be larger than memory; --memory bounds "
+                 "exact search, and all queries of an inverted index are. The index is mapped and "
+                 "may be larger than memory; --memory bounds "
                  "the memory for queries and answers.",
         .groups = groups,
         .group_count = sizeof groups / sizeof groups[0],
