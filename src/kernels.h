@@ -131,7 +131,7 @@ typedef struct gnomon_kernels {
 } gnomon_kernels;
 
 /* The table for an instruction set level of src/base/isa.h ("portable", "avx2", "avx512",
- * "neon"), NULL when this build has none of that name. */
+ * "avx512_vnni", "amx", "neon"), NULL when this build has none of that name. */
 const gnomon_kernels *gnomon_cpu_kernels(const char *isa);
 
 static inline const gnomon_kind_kernels *gnomon_kernels_for(const gnomon_kernels *k,

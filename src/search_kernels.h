@@ -14,6 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Kernels may take so many queries at a time. */
+#define GNOMON_SIFT_QUERIES 32
+
 /* A point that passed: its score lies in [low, high]. */
 typedef struct gnomon_survivor {
     float low, high;
@@ -45,7 +48,8 @@ typedef struct gnomon_blur {
  * four 8-bit integers. Steps (coordinates) may come in parts: then 'sums' carries the products
  * from one part to the next, tile by tile, GNOMON_LANES a query. */
 typedef struct gnomon_sift {
-    const void *queries; /* query q's steps at queries + q * ld */
+    const void *queries; /* query q's steps at queries + q * ld; integers' can be read up to a
+                          * multiple of GNOMON_SIFT_QUERIES */
     int64_t ld, count;
     gnomon_filter *filters; /* count */
     const void *tiles;      /* tile t's steps at tiles + t * steps * GNOMON_LANES */
@@ -88,7 +92,17 @@ typedef struct gnomon_scores {
     float by_bias, by_heavy, by_norm, least;
 } gnomon_scores;
 
+/* How a level sees 8-bit coordinates. */
+typedef struct gnomon_quads {
+    int most;         /* the largest */
+    int shift;        /* added to a point's to be positive, which 'start' of a filter undoes */
+    int words;        /* a point's come in multiples of so many, four coordinates each */
+    float product_ns; /* a multiply-add takes on one thread, about */
+    float compare_ns; /* and the comparison of a sum */
+} gnomon_quads;
+
 typedef struct gnomon_search_kernels {
+    gnomon_quads quads;
     /* Packs w coordinates of GNOMON_LANES points into a tile: x * factor - mean, in fp32 (for types
      * that fp32 holds, factor the same for all) or in fp64 and then rounded. lane[l] points at the
      * first wanted element of a point; elements are col_stride apart. Returns whether all x *
@@ -107,9 +121,7 @@ typedef struct gnomon_search_kernels {
      * squares of what rounding took, a little more than less. The scale is NaN when a number is not
      * finite. */
     float (*halve)(const float *tile, int64_t w, int most, bool whole, uint32_t *out, float *lost);
-    /* The same in 8 bits, four coordinates a word and a multiple of four words: a point's are
-     * shifted by 'most' to 0 ... 2 most, which 'start' of a filter undoes; 'most' of the point
-     * times that of the query is at most 2047. */
+    /* The same in 8 bits, four coordinates a word, as 'quads' tells. */
     float (*quarter)(const float *tile, int64_t w, int most, bool whole, uint32_t *out,
                      float *lost);
     void (*sift)(const gnomon_sift *s);

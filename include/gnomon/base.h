@@ -203,9 +203,10 @@ GNOMON_API void gnomon_last_error_place(const gnomon_context *ctx, int64_t *row,
 /* The number of threads that calls on ctx use. */
 GNOMON_API int gnomon_context_threads(const gnomon_context *ctx);
 
-/* The instruction set level chosen at run time: "portable", "avx2", "avx512" or
- * "neon". The environment variable GNOMON_ISA forces a lower one; a name that is
- * unknown or not available makes gnomon_context_create fail with ARGUMENT. */
+/* The instruction set level chosen at run time: "portable", "avx2", "avx512",
+ * "avx512_vnni", "amx" or "neon". The environment variable GNOMON_ISA forces a lower one; a name
+ * that is unknown or not available makes gnomon_context_create fail with ARGUMENT. "amx" needs the
+ * permission of Linux's kernel, which gnomon_context_create asks for on behalf of the process. */
 GNOMON_API const char *gnomon_context_isa(const gnomon_context *ctx);
 
 /* One line about the device plugins: which were loaded, and the reason for each that was not. Valid

@@ -8,9 +8,14 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #endif
 
-static const char *const isa_names[GNOMON_ISA_COUNT] = {"portable", "avx2", "avx512", "neon"};
+static const char *const isa_names[GNOMON_ISA_COUNT] = {"portable",    "avx2", "avx512",
+                                                        "avx512_vnni", "amx",  "neon"};
 
 const char *gnomon_isa_name(gnomon_isa isa)
 {
@@ -27,22 +32,38 @@ static uint64_t saved_states(void)
     return (uint64_t)high << 32 | low;
 }
 
+/* Asks the kernel to let this process, and its threads, use the tiles' registers: until then their
+ * first use is a fault. */
+static bool tiles_permitted(void)
+{
+#if defined(__linux__)
+    enum { REQUEST = 0x1023 /* ARCH_REQ_XCOMP_PERM */, TILE_DATA = 18 };
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+#else
+    return false;
+#endif
+}
+
 static gnomon_isa best_x86(void)
 {
 #if defined(GNOMON_EMULATED_AVX512) /* tests/avx512 */
-    return GNOMON_ISA_AVX512;
+    return GNOMON_ISA_AMX;
 #endif
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return GNOMON_ISA_PORTABLE;
     const unsigned needed = bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C;
     if ((c & needed) != needed) return GNOMON_ISA_PORTABLE;
     const uint64_t states = saved_states();
-    const uint64_t ymm = 0x06, zmm = 0xe6;
+    const uint64_t ymm = 0x06, zmm = 0xe6, tiles = 0x60000;
     if ((states & ymm) != ymm) return GNOMON_ISA_PORTABLE;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2)) return GNOMON_ISA_PORTABLE;
     const unsigned avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
     if ((b & avx512) != avx512 || (states & zmm) != zmm) return GNOMON_ISA_AVX2;
-    return GNOMON_ISA_AVX512;
+    const unsigned vnni = 1u << 11, amx = 1u << 24 | 1u << 25; /* AMX-TILE, AMX-INT8 */
+    if (!(c & vnni)) return GNOMON_ISA_AVX512;
+    if ((d & amx) != amx || (states & tiles) != tiles || !tiles_permitted())
+        return GNOMON_ISA_AVX512_VNNI;
+    return GNOMON_ISA_AMX;
 }
 
 #endif
@@ -51,7 +72,7 @@ bool gnomon_isa_available(gnomon_isa isa)
 {
     if (isa == GNOMON_ISA_PORTABLE) return true;
 #if defined(__x86_64__)
-    return isa <= GNOMON_ISA_AVX512 && isa <= best_x86();
+    return isa <= GNOMON_ISA_AMX && isa <= best_x86();
 #elif defined(__aarch64__)
     return isa == GNOMON_ISA_NEON;
 #else

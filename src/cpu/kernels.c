@@ -10,6 +10,8 @@ const gnomon_kernels *gnomon_cpu_kernels(const char *isa)
 #if defined(__x86_64__)
         &gnomon_kernels_avx2,
         &gnomon_kernels_avx512,
+        &gnomon_kernels_avx512_vnni,
+        &gnomon_kernels_amx,
 #elif defined(__aarch64__)
         &gnomon_kernels_neon,
 #endif

@@ -1,4 +1,5 @@
-/* cpu/kernels_avx512.c: the kernels of the AVX-512 level. */
+/* cpu/kernels_avx512.c: the kernels of the AVX-512 level, and of those above it, which have other
+ * kernels for 8-bit coordinates. */
 #include "cpu/convert.h"
 #include "cpu/levels.h"
 
@@ -32,6 +33,23 @@
 #include "cpu/simd_avx512.h"
 
 #include "cpu/level.inc"
+
+#if defined(GNOMON_EMULATED_AVX512)
+#elif defined(__clang__)
+#pragma clang attribute pop
+#pragma clang attribute push(                                                                   \
+    __attribute__((target("avx2,fma,f16c,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni," \
+                          "amx-tile,amx-int8"))),                                               \
+    apply_to = function)
+#else
+#pragma GCC target("avx512vnni,amx-tile,amx-int8")
+#endif
+
+#include "cpu/search/limits.inc"
+
+#include "cpu/search/vnni.inc"
+
+#include "cpu/search/amx.inc"
 
 #if defined(GNOMON_EMULATED_AVX512)
 #elif defined(__clang__)

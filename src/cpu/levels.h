@@ -9,6 +9,8 @@ extern const gnomon_kernels gnomon_kernels_portable;
 #if defined(__x86_64__)
 extern const gnomon_kernels gnomon_kernels_avx2;
 extern const gnomon_kernels gnomon_kernels_avx512;
+extern const gnomon_kernels gnomon_kernels_avx512_vnni;
+extern const gnomon_kernels gnomon_kernels_amx;
 #elif defined(__aarch64__)
 extern const gnomon_kernels gnomon_kernels_neon;
 #endif

@@ -445,8 +445,8 @@ static void fill_point(void *arg, int64_t task, int worker)
     }
     uint32_t *query = w->block->queries + task * s->ld;
     if (s->most > 0) {
-        gnomon_filter_round(coordinates, s->steps, 16, s->most, &point->facts, &point->filter,
-                            query);
+        gnomon_filter_round(coordinates, s->steps, 16, s->most, &s->search.kernels->quads,
+                            &point->facts, &point->filter, query);
         /* the length in these coordinates may be a little more */
         point->filter.norm *= 1 + 0x1p-20f;
     } else {

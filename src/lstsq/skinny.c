@@ -116,7 +116,7 @@ __attribute__((target("avx2"))) static void avx2(const gnomon_skinny_job *job)
 gnomon_skinny_fn gnomon_skinny_kernel(gnomon_isa isa)
 {
 #if defined(__x86_64__)
-    if (isa == GNOMON_ISA_AVX2 || isa == GNOMON_ISA_AVX512) return avx2;
+    if (isa >= GNOMON_ISA_AVX2 && isa <= GNOMON_ISA_AMX) return avx2;
 #endif
     (void)isa;
     return portable;

@@ -49,39 +49,47 @@ static double rounding(const gnomon_search *s, double peak, int most)
     return peak / most * sqrt((double)s->cols / 12);
 }
 
-/* The largest 8-bit coordinate: sixteen products of two of them, one shifted to be positive, fit in
- * 16 bits. */
-enum { MOST_8 = 45, ASKED = 8, WIDTHS = 2 };
+enum { ASKED = 8, WIDTHS = 2 };
+
+static double dot(const double *x, const double *y, int64_t count)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < count; j++)
+        sum += x[j] * y[j];
+    return sum;
+}
 
 /* What a sample of queries and points shows of integers of at most most[i]: out of k points that
- * must pass, how many times as many do? peak: of base's points. */
+ * must pass, how many times as many do? peak: of base's points. f64: room for ASKED + 1 points. */
 static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
-                             double peak, const int most[WIDTHS], double *f64, double *other,
+                             double peak, const int most[WIDTHS], double *f64,
                              double passing[WIDTHS])
 {
-    const int64_t asked = s->count < ASKED ? s->count : ASKED;
-    double scores[SAMPLE], norms[SAMPLE];
-    passing[0] = passing[1] = 0;
+    const int64_t asked = s->count < ASKED ? s->count : ASKED, cols = s->cols;
+    double scores[ASKED][SAMPLE], norms[SAMPLE], top[ASKED], norm[ASKED], nearest[ASKED];
+    double *point = f64 + asked * cols, squares;
     for (int64_t q = 0; q < asked; q++) {
-        double squares, nearest = -INFINITY;
-        const double top = centred_row(s, &s->queries, q * (s->count / asked), f64, &squares);
-        const double norm = sqrt(squares);
-        for (int64_t i = 0; i < count; i++) {
-            double of_point, product = 0, mean = 0;
-            centred_row(s, base, i * (base->rows / count), other, &of_point);
-            for (int64_t j = 0; j < s->cols; j++) {
-                product += f64[j] * other[j];
-                mean += s->centre.mean64[j] * other[j];
-            }
-            scores[i] = product + (s->options.metric == GNOMON_IP ? mean : -of_point / 2);
-            norms[i] = sqrt(of_point);
-            nearest = fmax(nearest, scores[i]);
+        top[q] = centred_row(s, &s->queries, q * (s->count / asked), f64 + q * cols, &squares);
+        norm[q] = sqrt(squares);
+        nearest[q] = -INFINITY;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        centred_row(s, base, i * (base->rows / count), point, &squares);
+        norms[i] = sqrt(squares);
+        const double bias =
+            s->options.metric == GNOMON_IP ? dot(s->centre.mean64, point, cols) : -squares / 2;
+        for (int64_t q = 0; q < asked; q++) {
+            scores[q][i] = dot(f64 + q * cols, point, cols) + bias;
+            nearest[q] = fmax(nearest[q], scores[q][i]);
         }
-        for (int w = 0; w < WIDTHS; w++) {
-            const double of_points = norm * rounding(s, peak, most[w]);
-            const double of_query = rounding(s, top, most[w]);
+    }
+    for (int w = 0; w < WIDTHS; w++) {
+        passing[w] = 0;
+        for (int64_t q = 0; q < asked; q++) {
+            const double of_points = norm[q] * rounding(s, peak, most[w]);
+            const double of_query = rounding(s, top[q], most[w]);
             for (int64_t i = 0; i < count; i++)
-                passing[w] += scores[i] + 1.5 * (of_points + of_query * norms[i]) >= nearest;
+                passing[w] += scores[q][i] + 1.5 * (of_points + of_query * norms[i]) >= nearest[q];
         }
     }
     /* the nearest of all points lie farther out than the sample's, where points are rarer */
@@ -93,18 +101,21 @@ static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, 
  * the products, and for the exact distances of what passes. most: of 16 bits; fine: those let no
  * more pass than fp32 does. */
 static int cheapest_bits(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
-                         double peak, int most, bool fine, double *f64, double *other)
+                         double peak, int most, bool fine, double *f64)
 {
     enum { FEW = 16 };
     const double d = (double)s->cols, exact = 2 * (double)s->options.k * (60 + 0.6 * d);
     const double products = d * (double)base->rows;
-    const double of_32 = 0.0217 * products, of_16 = 0.0135 * products, of_8 = 0.0085 * products;
-    const int most_of[WIDTHS] = {most, MOST_8};
+    const gnomon_quads *quads = &s->kernels->quads;
+    const double of_32 = 0.0217 * products, of_16 = 0.0135 * products;
+    const double of_8 =
+        (double)quads->product_ns * products + (double)quads->compare_ns * (double)base->rows;
+    const int most_of[WIDTHS] = {most, quads->most};
     double passing[WIDTHS];
     const int unasked = fine ? 16 : 32;
     if (s->options.k == 0 || s->count < FEW || count < SAMPLE) return unasked;
     if (2 * exact > (fine ? of_16 : of_32) - of_8) return unasked;
-    estimate_passing(s, base, count, peak, most_of, f64, other, passing);
+    estimate_passing(s, base, count, peak, most_of, f64, passing);
     if (fine) passing[0] = 1;
     const double in_32 = of_32 + exact, in_16 = of_16 + exact * passing[0],
                  in_8 = of_8 + exact * passing[1];
@@ -115,8 +126,7 @@ static int cheapest_bits(const gnomon_search *s, const gnomon_matrix *base, int6
  * which see less but take half the time; or fp32, where the products are short or long, or rounding
  * lets too many points pass. Without a sample that tells how many, 16 bits are taken if rounding
  * takes less than a thousandth of a typical point. */
-static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t count, double *f64,
-                        double *other)
+static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t count, double *f64)
 {
     gnomon_centre *g = &s->centre;
     g->bits = 32;
@@ -130,8 +140,8 @@ static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t cou
     }
     const double typical = sqrt(squares / (double)count);
     const bool fine = (g->whole && peak <= most) || rounding(s, peak, most) < 1e-3 * typical;
-    g->bits = cheapest_bits(s, base, count, peak, most, fine, f64, other);
-    g->most = g->bits == 8 ? MOST_8 : most;
+    g->bits = cheapest_bits(s, base, count, peak, most, fine, f64);
+    g->most = g->bits == 8 ? s->kernels->quads.most : most;
 }
 
 gnomon_status gnomon_centre_estimate(gnomon_search *s, const gnomon_matrix *base)
@@ -141,7 +151,8 @@ gnomon_status gnomon_centre_estimate(gnomon_search *s, const gnomon_matrix *base
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean, "the mean", &g->mean));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean64, "the mean", &g->mean64));
     double *f64;
-    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(2, s->cols), sizeof *f64, "a base point", &f64));
+    GNOMON_TRY(
+        gnomon_alloc(s->ctx, gnomon_times(ASKED + 1, s->cols), sizeof *f64, "base points", &f64));
     const int64_t count = base->rows < SAMPLE ? base->rows : SAMPLE;
     double most = 0;
     bool whole = s->options.metric != GNOMON_COSINE;
@@ -164,7 +175,7 @@ gnomon_status gnomon_centre_estimate(gnomon_search *s, const gnomon_matrix *base
     g->norm = sqrt(squares);
     g->whole = whole;
     g->estimated = true;
-    choose_bits(s, base, count, f64, f64 + s->cols);
+    choose_bits(s, base, count, f64);
     gnomon_free(s->ctx, f64);
     return GNOMON_OK;
 }

@@ -97,28 +97,31 @@ void gnomon_filter_prepare(const gnomon_search *s, int64_t query, int64_t steps,
 }
 
 void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most,
-                         const gnomon_filter_query *facts, gnomon_filter *filter, uint32_t *out)
+                         const gnomon_quads *quads, const gnomon_filter_query *facts,
+                         gnomon_filter *filter, uint32_t *out)
 {
-    const int64_t each = 32 / bits, words = gnomon_filter_words(steps, bits);
+    const int64_t each = 32 / bits, words = gnomon_filter_words(quads, steps, bits);
     memset(out, 0, (size_t)words * sizeof *out);
     int32_t sum = 0;
     float peak = 0;
     for (int64_t j = 0; j < steps; j++)
-        peak = fmaxf(peak, fabsf(centred[j]));
+        peak = fabsf(centred[j]) > peak ? fabsf(centred[j]) : peak;
     const bool fits = facts->whole && peak <= (float)most;
     const bool told = peak > 0x1p-80f && peak < 0x1p80f;
     const double scale = fits ? 1 : told ? (double)(float)((double)peak / most) : 0;
     double lost = 0;
     for (int64_t j = 0; j < steps; j++) {
-        /* the scale is rounded too: the largest may come out one too large */
-        const double x = scale > 0 ? rint((double)centred[j] / scale) : 0;
-        const int32_t whole = (int32_t)fmin(fmax(x, -most), most);
+        /* the scale is rounded too: the largest may come out one too large. Adding 1.5 * 2^52
+         * rounds, without a call. */
+        double x = scale > 0 ? ((double)centred[j] / scale + 0x1.8p52) - 0x1.8p52 : 0;
+        x = x > most ? most : x < -most ? -most : x;
+        const int32_t whole = (int32_t)x;
         const double rest = (double)centred[j] - whole * scale;
         lost += rest * rest;
         sum += whole;
         out[j / each] |= ((uint32_t)whole & ((1u << bits) - 1)) << (j % each * bits);
     }
-    if (bits == 8) filter->start = -most * sum;
+    if (bits == 8) filter->start = -quads->shift * sum;
     lost = sqrt(lost) * (1 + 0x1p-20);
     filter->scale = (float)scale;
     if (!fits) filter->whole = INFINITY;
@@ -183,10 +186,16 @@ float gnomon_filter_least(const gnomon_search *s, const gnomon_filter_query *fac
     return below(t - e * size);
 }
 
-void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float *values)
+void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float reached, float *values)
 {
-    if (filter->count <= k) return;
     gnomon_survivor *kept = filter->kept;
+    int32_t able = 0;
+    for (int32_t i = 0; i < filter->count; i++) {
+        kept[able] = kept[i];
+        able += !(kept[able].high < reached);
+    }
+    filter->count = able;
+    if (filter->count <= k) return;
     for (int32_t i = 0; i < filter->count; i++)
         values[i] = kept[i].low;
     const float rank = gnomon_rank_about(values, filter->count, k);

@@ -19,14 +19,18 @@ void gnomon_filter_prepare(const gnomon_search *search, int64_t query, int64_t s
                            int64_t most_steps, double *f64, float *out, gnomon_filter_query *facts,
                            gnomon_filter *filter);
 /* Words of a point in coordinates of so many bits: 32 (fp32), 16 or 8. */
-static inline int64_t gnomon_filter_words(int64_t steps, int bits)
+static inline int64_t gnomon_filter_words(const gnomon_quads *quads, int64_t steps, int bits)
 {
-    return bits == 32 ? steps : bits == 16 ? (steps + 1) / 2 : (steps + 15) / 16 * 4;
+    const int64_t group = 4 * (int64_t)quads->words;
+    return bits == 32   ? steps
+           : bits == 16 ? (steps + 1) / 2
+                        : (steps + group - 1) / group * quads->words;
 }
 /* Turns a centred query of so many steps into integers of 16 or 8 bits, at most 'most' large, with
  * what that means for its filter. */
 void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most,
-                         const gnomon_filter_query *facts, gnomon_filter *filter, uint32_t *out);
+                         const gnomon_quads *quads, const gnomon_filter_query *facts,
+                         gnomon_filter *filter, uint32_t *out);
 /* The least score of any point whose key is at most 'key'. With 'whole': key is that of a point
  * with integer coordinates and a smaller id, so that an equal one no longer matters. */
 float gnomon_filter_least(const gnomon_search *search, const gnomon_filter_query *facts, double key,
@@ -36,7 +40,8 @@ gnomon_blur gnomon_filter_blur(const gnomon_search *search, int64_t steps, int64
                                const double *squares, int lanes, bool whole);
 /* The same of a tile in integer coordinates, of this scale and with squares lost to rounding. */
 void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes, gnomon_blur *blur);
-/* Drops survivors that k others surely come before; raises 'least'. values: room for 'room'. */
-void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float *values);
+/* Drops survivors that k others surely come before; raises 'least'. reached: a score that k points
+ * surely reach, here or elsewhere. values: room for 'room'. */
+void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float reached, float *values);
 
 #endif

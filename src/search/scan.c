@@ -4,7 +4,9 @@
  * small enough for the second cache: packed once, held against all queries of the chunk. What
  * passes a query's filter waits in a small buffer; a full buffer loses what k others surely come
  * before, and what is left in the end is verified in fp64. How the work is cut depends on the
- * number of threads, but the answers, being exact, do not. */
+ * number of threads, but the answers, being exact, do not. Where few neighbours are asked for,
+ * packing takes a good part of the time: threads then take ranges, each with all queries, and tell
+ * each other of scores that k points of a range reach. */
 #include "search/scan.h"
 #include "base/arithmetic.h"
 #include "base/dtype.h"
@@ -20,6 +22,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum {
@@ -31,7 +34,10 @@ enum {
     FEW = 1,              /* up to so many queries fp64 alone is faster */
     ROOM = 64,            /* survivors kept beyond 2 k */
     LEAST_ROWS = 2048,    /* of a range */
-    DIRECT_ROWS = 256,    /* base rows between checks of the buffers, without a filter */
+    QUERIES = GNOMON_SIFT_QUERIES,
+    RANGED_CHUNK = 2048, /* queries of a task, where packed points are to serve many */
+    RANGED_K = 64,       /* the most neighbours for that: each range finds as many */
+    DIRECT_ROWS = 256,   /* base rows between checks of the buffers, without a filter */
 };
 
 static const double piece_work = 1e10; /* multiply-adds between two reports of progress */
@@ -46,7 +52,8 @@ typedef struct scan {
     int64_t query, queries; /* the group */
     bool from_f32;          /* base points become fp32 without fp64 between */
     bool bits, direct;
-    int width; /* bits of a coordinate: 32 (fp32), 16 or 8 */
+    bool ranged; /* threads take ranges of points rather than chunks of queries */
+    int width;   /* bits of a coordinate: 32 (fp32), 16 or 8 */
     /* the cut */
     int64_t steps, part, parts; /* coordinates in all, and at a time */
     int64_t block;              /* points */
@@ -61,7 +68,9 @@ typedef struct scan {
     gnomon_filter_query *facts;
     gnomon_filter *filters;     /* ranges x queries */
     gnomon_survivor *survivors; /* room each */
-    gnomon_nearest *nearest;    /* of ranges after the first, which has the search's own */
+    /* A score for each query that k points of some range surely reach; NULL: there is one range. */
+    _Atomic float *reached;
+    gnomon_nearest *nearest; /* of ranges after the first, which has the search's own */
     gnomon_ranked *heaps;
     gnomon_hit *hits; /* by radius: hit_room a task */
     int64_t hit_room;
@@ -104,6 +113,12 @@ typedef struct worker {
     int64_t verified;
 } worker;
 
+/* Words of so many of a point's coordinates. */
+static int64_t words_of(const scan *c, int64_t steps)
+{
+    return gnomon_filter_words(&c->s->kernels->quads, steps, c->width);
+}
+
 static int64_t row_of(const scan *c, int64_t place)
 {
     return c->rows != NULL ? (int64_t)c->rows[place] : place;
@@ -120,6 +135,26 @@ static void collect(worker *w, int64_t q, gnomon_ranked point)
         w->hits[w->at->hits++] = (gnomon_hit){w->c->query + w->query + q, point};
 }
 
+/* Tells other ranges of a score that k points reach. Theirs may be equal and have smaller ids. */
+static void tell_reached(worker *w, int64_t q, float score)
+{
+    if (w->c->reached == NULL) return;
+    _Atomic float *to = &w->c->reached[w->query + q];
+    float before = atomic_load_explicit(to, memory_order_relaxed);
+    while (before < score && !atomic_compare_exchange_weak_explicit(
+                                 to, &before, score, memory_order_relaxed, memory_order_relaxed)) {
+    }
+}
+
+/* Raises what a query lets pass to what other ranges ask for, which it returns. */
+static float heed_reached(worker *w, int64_t q)
+{
+    if (w->c->reached == NULL) return -INFINITY;
+    const float score = atomic_load_explicit(&w->c->reached[w->query + q], memory_order_relaxed);
+    if (score > w->filters[q].least) w->filters[q].least = score;
+    return score;
+}
+
 /* Raises what a query lets pass to what its k-th nearest so far asks for. */
 static void raise_least(worker *w, int64_t q)
 {
@@ -131,6 +166,21 @@ static void raise_least(worker *w, int64_t q)
     const float least = c->bits ? nextafterf((float)-key, INFINITY)
                                 : gnomon_filter_least(c->s, &c->facts[w->query + q], key, w->whole);
     if (least > filter->least) filter->least = least;
+    if (c->reached != NULL)
+        tell_reached(w, q,
+                     c->bits ? (float)-key
+                             : gnomon_filter_least(c->s, &c->facts[w->query + q], key, false));
+}
+
+/* Drops candidates that k others surely come before. */
+static void shrink(worker *w, int64_t q)
+{
+    gnomon_filter *filter = &w->filters[q];
+    if (w->c->s->options.k == 0) return;
+    const float reached = heed_reached(w, q), before = filter->least;
+    gnomon_filter_shrink(filter, w->c->s->options.k, reached, w->own->values);
+    /* of those that are exactly at the limit this range has k with smaller ids */
+    if (filter->least > before) tell_reached(w, q, nextafterf(filter->least, -INFINITY));
 }
 
 /* Verifies a query's candidates. */
@@ -164,7 +214,7 @@ static void full(void *arg, int64_t q)
 {
     worker *w = arg;
     gnomon_filter *filter = &w->filters[q];
-    if (w->c->s->options.k > 0) gnomon_filter_shrink(filter, w->c->s->options.k, w->own->values);
+    shrink(w, q);
     if (filter->count > filter->room - filter->room / 4) verify(w, q);
 }
 
@@ -227,7 +277,7 @@ static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, boo
         float lost[LANES] = {0};
         const float scale = (c->width == 16 ? s->kernels->halve : s->kernels->quarter)(
             w->own->tiles, c->steps, s->centre.most, blur.whole >= 0,
-            w->own->packed + tile * gnomon_filter_words(c->steps, c->width) * LANES, lost);
+            w->own->packed + tile * words_of(c, c->steps) * LANES, lost);
         gnomon_blur_halve(c->steps, scale, lost, lanes, &blur);
     }
     if (blur.whole < 0) w->whole = false;
@@ -256,7 +306,7 @@ static void scan_block(worker *w, int64_t place, int64_t end)
                         .rows = (uint32_t)(end - place),
                         .sums_ld = w->count,
                         .full = full};
-    const int64_t words = gnomon_filter_words(c->part, c->width);
+    const int64_t words = words_of(c, c->part);
     const int64_t queries = gnomon_min(w->count, QUERY_FLOATS / words / 48 * 48 + 48);
     worker part = *w; /* of the chunk's queries, those that meet the block at a time */
     sift.arg = &part;
@@ -393,6 +443,8 @@ static void scan_task(void *arg, int64_t task, int number)
     const int64_t end = gnomon_min((range + 1) * c->range, c->count);
     while (w.at->row < end) {
         const int64_t to = gnomon_min(w.at->row + c->block, end);
+        for (int64_t q = 0; q < w.count; q++)
+            heed_reached(&w, q);
         if (s->options.k == 0 && w.at->hits + w.count * c->block > c->hit_room) break;
         if (c->direct)
             scan_direct(&w, w.at->row, to);
@@ -405,7 +457,7 @@ static void scan_task(void *arg, int64_t task, int number)
             verify(&w, q);
     }
     for (int64_t q = 0; q < w.count && s->options.k > 0; q++) {
-        gnomon_filter_shrink(&w.filters[q], s->options.k, w.own->values);
+        shrink(&w, q);
         verify(&w, q);
     }
     pthread_mutex_lock(&c->lock);
@@ -422,7 +474,9 @@ static void cut(scan *c)
     const int64_t threads = gnomon_context_threads(c->s->ctx);
     const int64_t enough = 192;
     int64_t chunks = (c->queries + CHUNK - 1) / CHUNK;
-    if (c->queries >= enough * threads)
+    if (c->ranged)
+        chunks = (c->queries + RANGED_CHUNK - 1) / RANGED_CHUNK;
+    else if (c->queries >= enough * threads)
         chunks = gnomon_round_up(chunks, threads);
     else
         chunks = (c->queries + enough - 1) / enough;
@@ -430,7 +484,7 @@ static void cut(scan *c)
     if (c->chunk > 48) c->chunk = gnomon_round_up(c->chunk, 24);
     c->chunks = (c->queries + c->chunk - 1) / c->chunk;
     int64_t ranges = threads == 1 ? 1 : (2 * threads + c->chunks - 1) / c->chunks;
-    if (c->chunks >= threads) ranges = 1;
+    if (c->chunks >= (c->ranged ? 4 : 1) * threads) ranges = 1;
     const int64_t most = c->count / LEAST_ROWS > 0 ? c->count / LEAST_ROWS : 1;
     if (ranges > most) ranges = most;
     c->range = gnomon_round_up((c->count + ranges - 1) / ranges, LANES);
@@ -442,7 +496,7 @@ static void cut(scan *c)
     } else {
         c->parts = c->width < 32 ? 1 : (c->steps + MOST_STEPS - 1) / MOST_STEPS;
         c->part = gnomon_min(c->steps, gnomon_round_up((c->steps + c->parts - 1) / c->parts, 4));
-        const int64_t words = gnomon_filter_words(c->part, c->width);
+        const int64_t words = words_of(c, c->part);
         c->block = BLOCK_FLOATS / (words < 16 ? 16 : words) / LANES * LANES;
     }
     if (c->block < LANES) c->block = LANES;
@@ -471,8 +525,7 @@ static gnomon_status reserve_workers(scan *c)
         GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->width < 32 ? LANES : c->block, c->part),
                                 sizeof *own->tiles, "base tiles", &own->tiles));
         if (c->width < 32)
-            GNOMON_TRY(gnomon_alloc(ctx,
-                                    gnomon_times(c->block, gnomon_filter_words(c->part, c->width)),
+            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->block, words_of(c, c->part)),
                                     sizeof *own->packed, "base tiles", &own->packed));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->bias, "biases", &own->bias));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->squares, "norms", &own->squares));
@@ -503,8 +556,8 @@ static gnomon_status reserve(scan *c)
         GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(c->queries, c->steps), sizeof *c->words,
                                      "query words", &c->words));
     else if (c->width < 32)
-        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->queries, c->ld), sizeof *c->packed,
-                                "centred queries", &c->packed));
+        GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(gnomon_plus(c->queries, QUERIES), c->ld),
+                                     sizeof *c->packed, "centred queries", &c->packed));
     else if (!c->direct)
         GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->queries, c->ld), sizeof *c->centred,
                                 "centred queries", &c->centred));
@@ -512,6 +565,11 @@ static gnomon_status reserve(scan *c)
         c->hit_room = 2 * c->chunk * c->block;
         return gnomon_alloc(ctx, gnomon_times(tasks, c->hit_room), sizeof *c->hits, "hits",
                             &c->hits);
+    }
+    if (c->ranges > 1) {
+        GNOMON_TRY(gnomon_alloc(ctx, c->queries, sizeof *c->reached, "limits", &c->reached));
+        for (int64_t q = 0; q < c->queries; q++)
+            atomic_init(&c->reached[q], -INFINITY);
     }
     const int64_t others = (c->ranges - 1) * c->queries;
     GNOMON_TRY(gnomon_alloc(ctx, others, sizeof *c->nearest, "neighbours", &c->nearest));
@@ -550,6 +608,7 @@ static void release(scan *c)
     gnomon_free(ctx, c->centred);
     gnomon_free(ctx, c->packed);
     gnomon_free(ctx, c->hits);
+    gnomon_free(ctx, (void *)c->reached);
     gnomon_free(ctx, c->nearest);
     gnomon_free(ctx, c->heaps);
 }
@@ -588,8 +647,8 @@ static void prepare(void *arg, int64_t task, int number)
     } else if (c->width < 32) {
         scratch *own = &c->scratch[number];
         gnomon_filter_prepare(s, query, c->steps, 0, own->f64, own->tiles, &c->facts[task], &first);
-        gnomon_filter_round(own->tiles, c->steps, c->width, s->centre.most, &c->facts[task], &first,
-                            c->packed + task * c->ld);
+        gnomon_filter_round(own->tiles, c->steps, c->width, s->centre.most, &s->kernels->quads,
+                            &c->facts[task], &first, c->packed + task * c->ld);
     } else if (!c->direct) {
         gnomon_filter_prepare(s, query, c->steps, MOST_STEPS, c->scratch[number].f64,
                               c->centred + task * c->ld, &c->facts[task], &first);
@@ -684,7 +743,8 @@ static gnomon_status run(scan *c)
 static int64_t group_of(const gnomon_search *s, const scan *like, int64_t rows)
 {
     const int64_t k = s->options.k < rows ? s->options.k : rows;
-    const double ranges = s->count < CHUNK ? 2.0 * gnomon_context_threads(s->ctx) : 1;
+    const int64_t ranged = like->ranged ? 4 * RANGED_CHUNK * gnomon_context_threads(s->ctx) : CHUNK;
+    const double ranges = s->count < ranged ? 2.0 * gnomon_context_threads(s->ctx) : 1;
     double each = (double)like->ld * 4 + sizeof(gnomon_filter_query);
     each += ranges * (sizeof(gnomon_filter) + (double)(2 * k + ROOM) * sizeof(gnomon_survivor));
     if (ranges > 1) each += ranges * (double)s->options.k * sizeof(gnomon_ranked);
@@ -705,8 +765,9 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
     like.steps = like.bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1)
                            : s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);
     like.width = like.bits || like.direct ? 32 : s->centre.bits;
+    like.ranged = like.width < 32 && s->options.k > 0 && s->options.k <= RANGED_K;
     /* Rows a power of two apart would share few places of the caches. */
-    like.ld = gnomon_round_up(gnomon_filter_words(like.steps, like.width), 16) + 16;
+    like.ld = gnomon_round_up(words_of(&like, like.steps), 16) + 16;
     like.from_f32 = s->options.metric != GNOMON_COSINE && !gnomon_dtype_needs_f64(base->dtype) &&
                     s->centre.scale > 0x1p-100 && s->centre.scale < 0x1p100;
     const int64_t group = group_of(s, &like, count);

@@ -129,6 +129,58 @@ static inline simde__m512d emulated_fmadd_pd(simde__m512d a, simde__m512d b, sim
     return c;
 }
 
+static inline simde__m512i emulated_dpbusd_epi32(simde__m512i sum, simde__m512i a, simde__m512i b)
+{
+    int32_t s[16];
+    uint8_t x[64];
+    int8_t y[64];
+    memcpy(s, &sum, sizeof s);
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    for (int i = 0; i < 64; i++)
+        s[i / 4] += x[i] * y[i];
+    memcpy(&sum, s, sizeof sum);
+    return sum;
+}
+
+/* The tiles of AMX, all of 16 rows of 64 bytes, and its product of signed bytes. */
+static _Thread_local uint8_t emulated_tiles[8][16][64];
+
+static inline void emulated_tile_load(int t, const void *from, int64_t stride)
+{
+    for (int r = 0; r < 16; r++)
+        memcpy(emulated_tiles[t][r], (const char *)from + r * stride, 64);
+}
+
+static inline void emulated_tile_store(int t, void *to, int64_t stride)
+{
+    for (int r = 0; r < 16; r++)
+        memcpy((char *)to + r * stride, emulated_tiles[t][r], 64);
+}
+
+static inline void emulated_tile_products(int sums, int a, int b)
+{
+    int8_t x[16][64], y[16][64];
+    int32_t s[16][16];
+    memcpy(x, emulated_tiles[a], sizeof x);
+    memcpy(y, emulated_tiles[b], sizeof y);
+    memcpy(s, emulated_tiles[sums], sizeof s);
+    for (int r = 0; r < 16; r++)
+        for (int i = 0; i < 64; i++)
+            for (int l = 0; l < 16; l++)
+                s[r][l] += x[r][i] * y[i / 4][4 * l + i % 4];
+    memcpy(emulated_tiles[sums], s, sizeof s);
+}
+
+#define TILE_CONFIGURE(at)         (void)(at)
+#define TILE_RELEASE()             (void)0
+#define TILE_ZERO(t)               memset(emulated_tiles[t], 0, sizeof emulated_tiles[t])
+#define TILE_LOAD(t, from, stride) emulated_tile_load(t, from, stride)
+#define TILE_STORE(t, to, stride)  emulated_tile_store(t, to, stride)
+#define TILE_PRODUCTS(sums, a, b)  emulated_tile_products(sums, a, b)
+
+#undef _mm512_dpbusd_epi32
+#define _mm512_dpbusd_epi32 emulated_dpbusd_epi32
 #undef _mm512_srai_epi32
 #undef _mm512_mullo_epi32
 #undef _mm512_madd_epi16

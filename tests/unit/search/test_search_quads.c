@@ -1,0 +1,165 @@
+/* Filters of 8-bit coordinates at every level the machine has, against every pair in fp64: answers,
+ * order, bits. */
+#include "search_testing.h"
+
+#include "base/isa.h"
+#include "search/centre.h"
+
+typedef enum kind { BELL, BYTES, SIGNS, ZEROS, TAILS, ONE_COLUMN, SCALES, TINY, EQUAL, KINDS } kind;
+
+static const char *const names[] = {"bell",       "bytes",  "signs", "zeros", "tails",
+                                    "one column", "scales", "tiny",  "equal"};
+
+static float value_of(kind like, int64_t row, int64_t col, uint64_t *state)
+{
+    const double x = draw(state);
+    switch (like) {
+    case BYTES:
+        return (float)(draw_bits(state) % 256);
+    case SIGNS:
+        return draw_bits(state) % 2 ? 1 : -1;
+    case ZEROS:
+        return row % 3 == 1 ? 0 : (float)x;
+    case TAILS:
+        return (float)(x * x * x * x * x * 100);
+    case ONE_COLUMN:
+        return col == 3 ? (float)x : 0;
+    case SCALES:
+        return (float)ldexp(x, (int)(row % 61 - 30) * 3);
+    case TINY:
+        return (float)(x * 1e-41);
+    case EQUAL:
+        return 0.3F;
+    default:
+        return (float)x;
+    }
+}
+
+static float *make(kind like, int64_t rows, int64_t cols, uint64_t seed)
+{
+    float *x = malloc((size_t)(rows * cols) * sizeof *x);
+    uint64_t state = seed;
+    for (int64_t i = 0; i < rows * cols; i++)
+        x[i] = value_of(like, i / cols, i % cols, &state);
+    return x;
+}
+
+enum { MOST_N = 1100, MOST_D = 200 };
+
+/* All answers of one query, sorted. */
+static void answers_of(gnomon_metric metric, const float *base, int64_t n, const float *query,
+                       int64_t d, answer *out)
+{
+    double q[MOST_D], b[MOST_D];
+    for (int64_t j = 0; j < d; j++)
+        q[j] = (double)query[j];
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < d; j++)
+            b[j] = (double)base[i * d + j];
+        out[i] = (answer){distance_of(metric, q, b, d), i};
+    }
+    answer_sign = metric == GNOMON_IP ? -1 : 1;
+    qsort(out, (size_t)n, sizeof *out, by_distance);
+}
+
+typedef struct job {
+    kind like;
+    gnomon_metric metric;
+    int64_t n, d, queries, piece;
+} job;
+
+static gnomon_neighbors search_in(gnomon_context *ctx, const job *w, const float *base,
+                                  const float *asked, const gnomon_search_options *o)
+{
+    const gnomon_matrix a = gnomon_matrix_rowmajor((void *)asked, GNOMON_F32, w->queries, w->d);
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    gnomon_search *s;
+    expect(ctx, gnomon_search_create(ctx, &a, o, &s), GNOMON_OK);
+    for (int64_t from = 0; from < w->n; from += w->piece) {
+        const int64_t rows = w->n - from < w->piece ? w->n - from : w->piece;
+        const gnomon_matrix b =
+            gnomon_matrix_rowmajor((void *)(base + from * w->d), GNOMON_F32, rows, w->d);
+        expect(ctx, gnomon_centre_estimate(s, &b), GNOMON_OK);
+        s->centre.bits = 8;
+        s->centre.most = s->kernels->quads.most;
+        expect(ctx, gnomon_search_add(s, &b), GNOMON_OK);
+    }
+    expect(ctx, gnomon_search_finish(s, &found), GNOMON_OK);
+    gnomon_search_destroy(s);
+    return found;
+}
+
+static void check_job(const job *w)
+{
+    float *base = make(w->like, w->n, w->d, 1), *asked = make(w->like, w->queries, w->d, 2);
+    answer *all = malloc((size_t)(w->queries * w->n) * sizeof *all);
+    for (int64_t q = 0; q < w->queries; q++)
+        answers_of(w->metric, base, w->n, asked + q * w->d, w->d, all + q * w->n);
+    for (int level = 0; level < GNOMON_ISA_COUNT; level++) {
+        if (!gnomon_isa_available((gnomon_isa)level)) continue;
+        const char *isa = gnomon_isa_name((gnomon_isa)level);
+        for (int way = 0; way < 3; way++) {
+            gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+            o.metric = w->metric;
+            o.k = way == 0 ? 1 : way == 1 ? 7 : 0;
+            if (way == 2) o.radius = all[w->n / 40].distance;
+            assert_int_equal(setenv("GNOMON_ISA", isa, 1), 0);
+            gnomon_context *ctx = context_of(1 + way % 2, 0);
+            gnomon_neighbors found = search_in(ctx, w, base, asked, &o);
+            for (int64_t q = 0; q < w->queries; q++) {
+                const answer *right = all + q * w->n;
+                int64_t count = o.k;
+                while (way == 2 && count < w->n &&
+                       !(answer_sign * right[count].distance > answer_sign * o.radius))
+                    count++;
+                const int64_t at = found.offsets[q], got = found.offsets[q + 1] - at;
+                if (got != count)
+                    fail_msg("%s, %s: %lld answers, not %lld", isa, names[w->like], (long long)got,
+                             (long long)count);
+                for (int64_t i = 0; i < count; i++)
+                    if (found.ids[at + i] != right[i].id ||
+                        found.distances[at + i] != right[i].distance)
+                        fail_msg("%s, %s, metric %d, query %lld, answer %lld: %lld at %a, not %lld "
+                                 "at %a",
+                                 isa, names[w->like], (int)w->metric, (long long)q, (long long)i,
+                                 (long long)found.ids[at + i], found.distances[at + i],
+                                 (long long)right[i].id, right[i].distance);
+            }
+            gnomon_neighbors_free(ctx, &found);
+            gnomon_context_destroy(ctx);
+        }
+    }
+    unsetenv("GNOMON_ISA");
+    free(base);
+    free(asked);
+    free(all);
+}
+
+static void every_level_finds_the_same(void **state)
+{
+    (void)state;
+    static const gnomon_metric metrics[] = {GNOMON_L2, GNOMON_COSINE, GNOMON_IP};
+    for (int like = 0; like < KINDS; like++)
+        for (int m = 0; m < 3; m++)
+            check_job(&(job){(kind)like, metrics[m], 700, 17 + 16 * m, 33, 450});
+}
+
+/* Rows and columns that fill the kernels' blocks, and one more or less. */
+static void every_size_of_block(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {16, 63, 64, 65, 130, MOST_D};
+    static const int64_t queries[] = {2, 12, 31, 32, 64, 71};
+    static const int64_t rows[] = {15, 16, 17, 48, 1030, MOST_N};
+    for (int i = 0; i < 6; i++)
+        check_job(&(job){BELL, GNOMON_L2, rows[i], dims[i], queries[5 - i], MOST_N});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_level_finds_the_same),
+        cmocka_unit_test(every_size_of_block),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
