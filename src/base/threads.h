@@ -11,8 +11,9 @@
 typedef void (*gnomon_task_fn)(void *arg, int64_t task, int worker);
 
 /* Runs tasks 0 .. count-1 on the context's threads (the caller is one of them) and
- * returns when all are done. Tasks are handed out one at a time in order. With one
- * thread or one task it is a plain loop. Not reentrant from inside a task. Never fails. */
+ * returns when all are done. Tasks are handed out in order, some at once where there are many: a
+ * task may be as small as a row. With one thread or one task it is a plain loop. Not reentrant
+ * from inside a task. Never fails. */
 void gnomon_parallel(gnomon_context *ctx, int64_t count, gnomon_task_fn fn, void *arg);
 
 /* Reports progress (rate-limited to about ten calls a second; the last report, done ==
