@@ -84,6 +84,22 @@ def million_part(record):
     return text
 
 
+def index_part(record):
+    """Of bench/cpu/sparse_index.py."""
+    rows = []
+    for e in record["searches"]:
+        rows.append([f"{e['count']:,} {e['points']}, {e['metric']}", f"{e['build_seconds']:.2g}", f"{e['file_bytes'] / 2**20:.0f}",
+                     f"{1e3 * e['open_seconds']:.2g}"] +
+                    [f"{1e3 * e[k]:.3g}" for k in ("first_largest_seconds", "median_seconds", "p99_seconds", "largest_seconds", "without_index_seconds")] +
+                    [e["differing_queries"]])
+    return ("\n## One query at a time by an index in a file\n\nThe inverted index was written by `gnomon_sparse_builder_*` and mapped; "
+            f"{record['searches'][0]['queries']:,} queries are asked one by one, k = {record['k']}, on one thread of the same machine, which did other work meanwhile: texts by rows "
+            "of themselves, learned-like vectors by others of the same law. Wall time, the queries' second turn; *first* is the slowest query of the first turn, which checks "
+            "each list that it reads; the file was in the page cache. *No index* is the median of exact search from the rows as SciPy has them. "
+            "*Differing* are queries whose ids or distances are not, bit for bit, those of exact search. `bench/cpu/sparse_index.py`.\n\n" +
+            table(["points", "making the file, s", "MiB", "opening, ms", "first, ms", "median, ms", "99 %, ms", "slowest, ms", "no index, ms", "differing"], rows))
+
+
 def make():
     record = load("sparse-cpu.json")
     if record is None:
@@ -94,3 +110,6 @@ def make():
     more = load("sparse-recall.json")
     if more and ("exact" in more or "seismic" in more):
         pages["sparse.md"] += million_part(more)
+    queried = load("sparse-index-cpu.json")
+    if queried:
+        pages["sparse.md"] += index_part(queried)

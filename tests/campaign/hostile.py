@@ -186,7 +186,7 @@ def case(campaign, files, kinds, number, folder):
             why = None if wanted is None else same_numbers(wanted, output)
     if why is None and kind.startswith("checkpoint") and result.code == 0 and digest(f"{folder}/out.csv") != campaign.sound["checkpoint"]:
         why = "a damaged checkpoint was taken, and the pairs are others"
-    if why is None and kind in ("index", "index-weights") and verb == "special" and arguments[1] in ("add", "remove", "compact") and result.code == 0:
+    if why is None and kind in ("index", "index-weights", "index-sparse") and verb == "special" and arguments[1] in ("add", "remove", "compact") and result.code == 0:
         check = campaign.run(["index", "check", "out.lsh"], folder)
         was = campaign.run(["index", "check", name], folder)
         if was.code != 0 and check.code == 0:
@@ -207,6 +207,10 @@ SPECIAL = {  # kind: command lines, files that must lie beside
                        ["index", "add", "FILE", "sparse.npz", "-o", "out.lsh"],
                        ["index", "remove", "FILE", "ids.npy", "-o", "out.lsh"], ["index", "compact", "FILE", "-o", "out.lsh"],
                        ["neighbors", "sparse.npz", "--index", "FILE", "-k", "2", "-o", "out.npz"]], ["sparse.npz", "ids.npy"]),
+    "index-sparse": ([["index", "query", "FILE", "sparse.npz", "-k", "2", "-o", "out.npz"], ["index", "check", "FILE"],
+                      ["index", "info", "FILE"], ["index", "add", "FILE", "sparse.npz", "-o", "out.lsh"],
+                      ["index", "remove", "FILE", "ids.npy", "-o", "out.lsh"], ["index", "compact", "FILE", "-o", "out.lsh"],
+                      ["neighbors", "sparse.npz", "--index", "FILE", "-k", "2", "-o", "out.npz"]], ["sparse.npz", "ids.npy"]),
     "factors": ([["transform", "FILE", "x.npy", "-o", "out.npy"], ["transform", "FILE", "scores.npy", "--inverse", "-o", "out.npy"],
                  ["transform", "FILE", "x.npy", "--whiten", "-o", "out.npy"]], ["x.npy", "scores.npy"]),
     "descriptor": ([["operator", "--load-operator", "FILE", "--rows", "0:1", "--cols", "0:2", "-o", "out.npy"],
@@ -231,7 +235,7 @@ def prepare(campaign):
             if result.code == 0:
                 campaign.sound[kind] = digest(f"{folder}/sound.npy")
                 os.remove(f"{folder}/sound.npy")
-    for kind, name in (("index", "x.lsh"), ("index-weights", "w.lsh"), ("factors", "factors.npz"),
+    for kind, name in (("index", "x.lsh"), ("index-weights", "w.lsh"), ("index-sparse", "s.gnx"), ("factors", "factors.npz"),
                        ("descriptor", "operator.json"), ("model", "model.json"), ("text", "lines.txt")):
         if os.path.exists(f"{folder}/{name}"):
             kinds[kind] = (name, [])

@@ -73,6 +73,7 @@ def make(campaign, folder):
                   "--width", "2", "--quiet"], folder)
     campaign.run(["index", "build", "sparse.npz", "-o", "w.lsh", "--metric", "weighted-jaccard", "--tables", "3",
                   "--functions", "2", "--quiet"], folder)
+    campaign.run(["index", "build", "sparse.npz", "-o", "s.gnx", "--metric", "cosine", "--quiet"], folder)
     campaign.run(["svd", "x.npy", "-k", "3", "--center", "-o", "factors.npz", "--quiet"], folder)
     campaign.run(["transform", "factors.npz", "x.npy", "-o", "scores.npy", "--quiet"], folder)
     numpy.save(f"{folder}/one.npy", numpy.ones((1, 12), "<f4"))
@@ -113,6 +114,8 @@ def jobs(campaign, folder, large, manners=("",)):
     build = ["--metric", "l2", "--tables", "4", "--functions", "4", "--width", "4"]
     campaign.run(["index", "build", "a.npy", "-o", "base.lsh", *build, "--quiet"], folder)
     campaign.run(["index", "remove", "base.lsh", "ids.npy", "-o", "thin.lsh", "--quiet"], folder)
+    campaign.run(["index", "build", "s.npz", "-o", "base.gnx", "--metric", "cosine", "--quiet"], folder)
+    campaign.run(["index", "remove", "base.gnx", "ids.npy", "-o", "thin.gnx", "--quiet"], folder)
     with open(f"{folder}/lines.txt", "w") as file:
         for i in range(3000 if large else 60):
             file.write(f"the {i % 7} brown fox jumps over the lazy dog number {i // 3} of {i % 11} all\n")
@@ -150,6 +153,11 @@ def jobs(campaign, folder, large, manners=("",)):
         ("index-compact", ["index", "compact", "thin.lsh", "-o", "out.lsh"], ["out.lsh"]),
         ("index-query", ["index", "query", "base.lsh", "few.npy", "-k", "3", "-o", "out.npz"], ["out.npz"]),
         ("index-add-self", ["index", "add", "self.lsh", "few.npy"], ["self.lsh"]),
+        ("inverted-build", ["index", "build", "s.npz", "--metric", "cosine", "-o", "out.gnx"], ["out.gnx"]),
+        ("inverted-add", ["index", "add", "base.gnx", "s.npz", "-o", "out.gnx"], ["out.gnx"]),
+        ("inverted-remove", ["index", "remove", "base.gnx", "ids.npy", "-o", "out.gnx"], ["out.gnx"]),
+        ("inverted-compact", ["index", "compact", "thin.gnx", "-o", "out.gnx"], ["out.gnx"]),
+        ("inverted-query", ["index", "query", "base.gnx", "s.npz", "-k", "3", "-o", "out.npz"], ["out.npz"]),
     ]
     threads = ["--threads", "2" if large else "1"]
     return [(name + manner, arguments + MANNERS[manner] + threads, outputs)

@@ -1,7 +1,7 @@
 """Random projection, nearest neighbours, similarity joins and randomized factorisation.
 
 Functions: `sketch`, `adjoint`, `operator`, `distortion`, `min_dim`, `neighbors`, `join`, `dedup`, `svd`, `hosvd`, `lstsq`, `matmul`.
-Classes: `Operator`, `Sketcher`, `Index`.
+Classes: `Operator`, `Sketcher`, `Index`, `SparseIndex`.
 """
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from ._library import version as __version__
 from ._operator import Operator, kinds, operator
 from ._search import JoinInfo, Neighbors, Pairs, join, metrics, neighbors
 from ._sketch import Distortion, Sketcher, Summary, adjoint, distortion, min_dim, sketch
+from ._sparse_index import SparseIndex
 
 __all__ = [
     "ArgumentError", "BusyError", "Cancelled", "Certificate", "DataError", "Dedup", "DedupInfo", "DeviceError", "Distortion",
     "FileError", "GnomonError", "Index", "InternalError", "JoinInfo", "LeastSquares", "MissingFileError", "Neighbors",
-    "Operator", "OutOfMemoryError", "Pairs", "SVD", "Sketcher", "Summary", "Tucker", "Tuning", "UnsupportedError",
+    "Operator", "OutOfMemoryError", "Pairs", "SVD", "Sketcher", "SparseIndex", "Summary", "Tucker", "Tuning", "UnsupportedError",
     "__version__", "adjoint", "config_context", "dedup", "distortion", "families", "get_config", "hosvd", "join",
     "kinds", "library_path", "lstsq", "matmul", "metrics", "min_dim", "neighbors", "operator", "set_config", "sketch", "svd",
     "svd_blas", "svd_missing",

@@ -392,6 +392,73 @@ class TestIndex:
             index.save(tmp_path / "no" / "folder")
 
 
+class TestSparseIndex:
+    @pytest.fixture
+    def X(self):
+        sparse = pytest.importorskip("scipy.sparse")
+        dense = np.where(rng.random((300, 60)) < 2 / np.arange(2, 62), rng.normal(1, 1, size=(300, 60)), 0)
+        dense[7], dense[250] = 0, dense[3]
+        return sparse.csr_matrix(dense)
+
+    @staticmethod
+    def same(index, base, queries, metric, ids=None):
+        """The answers are those of exact search among the base's rows of these ids."""
+        ids = np.arange(base.shape[0]) if ids is None else ids
+        for asked in ({"n_neighbors": 4}, {"radius": 0.8}):
+            true = gnomon.neighbors(base[ids], queries, metric=metric, **asked)
+            found = (index.kneighbors if "n_neighbors" in asked else index.radius_neighbors)(queries, *asked.values())
+            assert np.array_equal(found.indices, ids[true.indices]) and np.array_equal(found.indptr, true.indptr)
+            assert np.array_equal(found.distances.view(np.int64), true.distances.view(np.int64))
+
+    @pytest.mark.parametrize("metric", ["cosine", "ip", "l2", "l1"])
+    def test_answers_are_those_of_exact_search(self, X, metric, tmp_path):
+        index = gnomon.SparseIndex.build(X, metric=metric)
+        self.same(index, X, X[:40], metric)
+        index.save(tmp_path / "index")
+        for other in (gnomon.SparseIndex.open(str(tmp_path / "index")), pickle.loads(pickle.dumps(index))):
+            assert other.metric == metric and len(other) == 300 and other.info == index.info
+            self.same(other, X, X[:40], metric)
+        near = index.kneighbors(X[:9].toarray(), 2)
+        assert np.array_equal(near.indices, index.kneighbors(X[:9], 2).indices)
+        allowed = np.arange(300) % 3 == 0
+        assert not (index.kneighbors(X[:9], 5, allowed=allowed).indices % 3).any()
+
+    def test_life(self, X, tmp_path):
+        sparse, path = pytest.importorskip("scipy.sparse"), tmp_path / "index"
+        gnomon.SparseIndex.build(X[:200]).save(path)
+        index = gnomon.SparseIndex.open(path)
+        index.save(path, add=X[200:], remove=[0, 5, 299])
+        assert len(index) == 200
+        with pytest.raises(gnomon.BusyError):  # the file is another by now
+            index.save(path, remove=1)
+        gnomon.SparseIndex.open(path).save(path, remove=9, compact=True)
+        index = gnomon.SparseIndex.open(path)
+        assert len(index) == 296 and index.info["removed"] == 4 and index.info["nonzeros"] < X.nnz
+        self.same(index, sparse.csr_matrix(X), X[:40], "cosine", np.setdiff1d(np.arange(300), [0, 5, 9, 299]))
+
+    def test_bad(self, X, tmp_path):
+        with pytest.raises(TypeError, match="build or"):
+            gnomon.SparseIndex()
+        with pytest.raises(TypeError, match="dense"):
+            gnomon.SparseIndex.build(X.toarray())
+        with pytest.raises(ValueError, match="metric"):
+            gnomon.SparseIndex.build(X, metric="jaccard")
+        index = gnomon.SparseIndex.build(X)
+        with pytest.raises(ValueError, match="n_neighbors"):
+            index.kneighbors(X, 301)
+        with pytest.raises(ValueError):
+            index.kneighbors(X[:, :3], 1)
+        for change in ({"add": X[:, :3]}, {"remove": 300}, {"remove": -1}, {"remove": 1.5}):
+            with pytest.raises(ValueError):
+                index.save(tmp_path / "index", **change)
+        assert not any(tmp_path.iterdir())
+        (tmp_path / "text").write_text("no index")
+        with pytest.raises(gnomon.DataError):
+            gnomon.SparseIndex.open(tmp_path / "text")
+        with pytest.raises(FileNotFoundError):
+            gnomon.SparseIndex.open(tmp_path / "none")
+
+
 @needs_blas
 class TestFactors:
     A = rng.normal(size=(120, 6)) @ rng.normal(size=(6, 50)) + 0.01 * rng.normal(size=(120, 50))
