@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The Python package: what a call costs beside the C function's, how long the import takes, and fit_transform beside
-scikit-learn's on the same cores, in turns.
+"""The Python package: what a call costs beside the C function's, what a row costs a fitted estimator, how long the import
+takes, fit_transform beside scikit-learn's on the same cores, in turns, and searches beside FAISS and pynndescent where
+they are installed.
 
-usage: python.py [--rounds 5] [--case NAME]... [-o RECORD.json]
+usage: python.py [--rounds 5] [--case NAME]... [--part calls|cases|searches]... [-o RECORD.json]
+
+A part's figures replace those of the record, if there is one.
 """
 import argparse
 import ctypes
@@ -18,7 +21,7 @@ import numpy as np
 import scipy
 import scipy.sparse
 import sklearn
-from binding import in_turns
+from binding import images, in_turns
 from sklearn import decomposition, linear_model, neighbors, random_projection
 
 import gnomon
@@ -54,6 +57,24 @@ def overhead(rounds):
                 for _ in range(3000):
                     call()
                 found[name].append((time.perf_counter() - begin) / 3000)
+    return {name: statistics.median(times) for name, times in found.items()}
+
+
+def rows(rounds):
+    """Seconds that a fitted projection takes for one row: ours, scikit-learn's, and the bare sketch; medians."""
+    X = np.random.default_rng(0).normal(size=(100, 1000)).astype(np.float32)
+    mine = ours.GaussianRandomProjection(64, random_state=0).fit(X)
+    theirs = random_projection.GaussianRandomProjection(64, random_state=0).fit(X)
+    calls = {"gnomon": lambda: mine.transform(X[:1]), "scikit-learn": lambda: theirs.transform(X[:1]),
+             "sketch": lambda: gnomon.sketch(X[:1], mine.operator_)}
+    found = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            call()
+            begin = time.perf_counter()
+            for _ in range(1000):
+                call()
+            found[name].append((time.perf_counter() - begin) / 1000)
     return {name: statistics.median(times) for name, times in found.items()}
 
 
@@ -102,19 +123,95 @@ def cases():
            linear_model.Ridge(solver="cholesky"))
 
 
+K, RECALL = 10, 0.9
+
+
+def searches(rounds):
+    """Ten neighbours of 1,000 test images among 60,000 of Fashion-MNIST, by exact search and by indexes: seconds to make
+    the index, seconds for all queries, and the share of the true neighbours found."""
+    X = images("train-images-idx3-ubyte.gz", 60000).astype(np.float32)
+    Q = images("t10k-images-idx3-ubyte.gz", 1000).astype(np.float32)
+    X, Q = X.reshape(len(X), -1), Q.reshape(len(Q), -1)
+    truth = gnomon.neighbors(X, Q, K)
+    limit = truth.distances[:, -1:] * (1 + 1e-6)  # of equal distances any will do
+
+    def share(indices):
+        distances = np.sqrt(((X[indices] - Q[:, None]).astype(np.float64) ** 2).sum(2))
+        return float((distances <= limit).mean())
+
+    def entry(made, exact, ask):
+        found = in_turns([ask], rounds, patience=10)[0]
+        return {"make_seconds": made, "exact": exact, "seconds": found[0], "processor_seconds": found[1],
+                "others": found[2], "recall": share(found[3])}
+
+    def timed(make):
+        begin = time.perf_counter()
+        found = make()
+        return time.perf_counter() - begin, found
+
+    out = {"gnomon": entry(0.0, True, lambda: gnomon.neighbors(X, Q, K).indices)}
+    made, index = timed(lambda: gnomon.Index.tune(X, K, recall=RECALL, always=True))
+    out[f"gnomon, Index.tune(recall={RECALL})"] = entry(made, False, lambda: index.kneighbors(Q, K).indices)
+    versions = {}
+    try:
+        import faiss
+    except ImportError:
+        print("no FAISS: left out", file=sys.stderr)
+    else:
+        versions["faiss"] = faiss.__version__
+        flat = faiss.IndexFlatL2(X.shape[1])
+        flat.add(X)
+        out["FAISS, IndexFlatL2"] = entry(0.0, True, lambda: flat.search(Q, K)[1])
+        made, ivf = timed(lambda: faiss.index_factory(X.shape[1], "IVF256,Flat"))
+        more, _ = timed(lambda: (ivf.train(X), ivf.add(X)))
+        for ivf.nprobe in (1, 2, 4, 8, 16, 32, 64):  # the least that finds so much
+            if share(ivf.search(Q, K)[1]) >= RECALL:
+                break
+        out[f"FAISS, IVF256, nprobe {ivf.nprobe}"] = entry(made + more, False, lambda: ivf.search(Q, K)[1])
+        graph = faiss.IndexHNSWFlat(X.shape[1], 16)
+        made, _ = timed(lambda: graph.add(X))
+        for graph.hnsw.efSearch in (10, 16, 32, 64, 128, 256):
+            if share(graph.search(Q, K)[1]) >= RECALL:
+                break
+        out[f"FAISS, HNSW16, efSearch {graph.hnsw.efSearch}"] = entry(made, False, lambda: graph.search(Q, K)[1])
+    try:
+        import pynndescent
+    except ImportError:
+        print("no pynndescent: left out", file=sys.stderr)
+    else:
+        versions["pynndescent"] = pynndescent.__version__
+        pynndescent.NNDescent(X[:2000], random_state=0).query(Q[:10], k=K)  # it compiles itself
+        made, nn = timed(lambda: pynndescent.NNDescent(X, random_state=0, n_jobs=-1))
+        more, _ = timed(nn.prepare)
+        out["pynndescent"] = entry(made + more, False, lambda: nn.query(Q, k=K)[0])
+    return {"what": "10 neighbours of 1,000 among 60,000 x 784, Fashion-MNIST, float32", "versions": versions, "who": out}
+
+
+def processor():
+    with open("/proc/cpuinfo") as file:
+        return next((line.split(":")[1].strip() for line in file if line.startswith("model name")), platform.machine())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--case", action="append")
+    parser.add_argument("--part", action="append", choices=["calls", "cases", "searches"])
     parser.add_argument("-o", "--output")
     options = parser.parse_args()
-    record = {"facts": {"threads": len(os.sched_getaffinity(0)), "machine": platform.machine(),
-                        "python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__,
-                        "scikit-learn": sklearn.__version__, "blas": gnomon.svd_blas()},
-              "load_average": os.getloadavg()[0], "call_seconds": overhead(options.rounds),
-              "import_seconds": imports(options.rounds), "cases": {}}
-    print(json.dumps({k: record[k] for k in ("call_seconds", "import_seconds")}))
-    for name, what, X, y, mine, theirs in cases():
+    parts = options.part or ["calls", "cases", "searches"]
+    record = {"cases": {}}
+    if options.output and os.path.exists(options.output):
+        with open(options.output) as file:
+            record = json.load(file)
+    record["cpu"] = processor()
+    record["facts"] = {"threads": len(os.sched_getaffinity(0)), "python": platform.python_version(), "numpy": np.__version__,
+                       "scipy": scipy.__version__, "scikit-learn": sklearn.__version__, "blas": gnomon.svd_blas()}
+    if "calls" in parts:
+        record.update(call_seconds=overhead(options.rounds), row_seconds=rows(options.rounds),
+                      import_seconds=imports(options.rounds))
+        print(json.dumps({name: record[name] for name in ("call_seconds", "row_seconds", "import_seconds")}))
+    for name, what, X, y, mine, theirs in cases() if "cases" in parts else ():
         if options.case and name not in options.case:
             continue
 
@@ -126,6 +223,10 @@ def main():
             who: {"seconds": side[0], "processor_seconds": side[1], "others": side[2]}
             for who, side in zip(("gnomon", "scikit-learn"), sides)}}
         print(name, what, *(f"{side[0]:.3f} s ({side[1]:.3f} s of processors)" for side in sides))
+    if "searches" in parts:
+        record["searches"] = searches(options.rounds)
+        for name, e in record["searches"]["who"].items():
+            print(f"{name}: made in {e['make_seconds']:.2f} s, {e['seconds']:.3f} s, recall {e['recall']:.4f}")
     if options.output:
         with open(options.output, "w") as file:
             json.dump(record, file, indent=1)

@@ -17,6 +17,7 @@ import lsh
 import lstsq
 import model
 import peers
+import python
 import sparse
 import guarantee
 import svd
@@ -235,6 +236,7 @@ def index():
              "join.md": "joins in the (m, τ) model of Ahle and Silvestri: products, buckets and hashes, predicted and measured",
              "lsh.md": "hashing and tables on GPUs, and the LSH pipelines of a report compared with ours",
              "dedup.md": "deduplication of texts: times beside rensa and datasketch, and corpora that are made to be hard",
+             "python.md": "the Python package: calls, estimators beside scikit-learn's, searches beside FAISS and pynndescent",
              "sparse.md": "sparse rows: joins and searches of texts, beside SciPy, sparse-dot-topn and scikit-learn",
              "hosvd.md": "Tucker decompositions compared with Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "guarantee.md": "search by hashing: recall guarantees with 30 seeds, speed compared with FAISS",
@@ -258,6 +260,7 @@ join.make()
 lsh.make()
 sparse.make()
 dedup.make()
+python.make()
 guarantee.make()
 gpu.make()
 readme = peers.readme((ROOT / "README.md").read_text())
