@@ -8,7 +8,7 @@ TEXTS holds a text a line: Debian's package descriptions come from the lists tha
 leaves (*Translation-en*). All count trigrams of words, a word being a run of ASCII letters, digits and other characters
 above 127, and look for Jaccard similarity 0.8. Ours is the command from the files to the kept lines, with two threads.
 Peers are timed from the file to their pairs, each verified with Python's sets, in one process, with 128 permutations
-(rensa: 16 bands). RECORD.json is begun, or continued. The corpora in FOLDER, which 'make' fills, have --documents texts
+(rensa: 16 bands). RECORD.json is begun, or continued: 'runs' keeps the times of every run. The corpora in FOLDER, which 'make' fills, have --documents texts
 of 60 words, drawn from 50,000, and a quarter of them:
   plain     no two alike
   planted   every tenth is an earlier one with one word changed
@@ -146,6 +146,8 @@ def texts(a, record):
     record["texts"] = {"lines": median(a.gnomon, a.folder, a.texts, a.rounds), "json": median(a.gnomon, a.folder, lines, a.rounds),
                        "exact": median(a.gnomon, a.folder, a.texts, a.rounds, "--recall", "1"),
                        "rensa": by_rensa(a.texts), "datasketch": by_datasketch(a.texts)}
+    record.setdefault("runs", []).append({name: {key: found[key] for key in ("seconds", "cpu_seconds") if key in found}
+                                          for name, found in record["texts"].items()})
     record["seeds"] = [ours(a.gnomon, a.folder, a.texts, "--seed", str(seed))["pairs"] for seed in range(20)]
 
 

@@ -320,12 +320,13 @@ _gnomon() {
         esac
         ;;
     dedup)
-        options="--text --field --id --skip-bad --max-document --similarity --ngram --char-ngram --lower --punctuation --exact --recall --bands --rows --seed --unverified --bucket --work -o --output --keep --ids --pairs --clusters --device --threads --memory --json --progress --quiet -h --help"
+        options="--text --field --id --skip-bad --max-document --sign --merge --similarity --ngram --char-ngram --lower --punctuation --exact --recall --bands --rows --seed --unverified --bucket --work -o --output --keep --ids --pairs --clusters --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         --text) words="NONE" ;;
         --field) words="NONE" ;;
         --id) words="NONE" ;;
         --max-document) words="NONE" ;;
+        --sign) words=FILES ;;
         --similarity) words="NONE" ;;
         --ngram) words="NONE" ;;
         --char-ngram) words="NONE" ;;

@@ -348,6 +348,8 @@ complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l field -x -d 'json: 
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l id -x -d 'json: the member, a string or an integer, that names the document in --ids, --pairs and --clusters. Without it FILE:LINE does'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l skip-bad -d 'leave out documents that are empty, not UTF-8, too large or broken JSON, and report them. Without it the first one ends the run with exit code 3'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l max-document -x -d 'a larger document is bad'
+complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l sign -r -d 'write a signature file'
+complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l merge -d 'inputs are signature files, in any order'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l similarity -x -d 'documents whose sets of n-grams have Jaccard similarity S or more are near'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l ngram -x -d 'a document is the set of its n-grams of N words'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l char-ngram -x -d 'n-grams of N characters'

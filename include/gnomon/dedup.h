@@ -48,7 +48,8 @@ typedef enum gnomon_dedup_keep {
 typedef struct gnomon_dedup_options {
     size_t struct_size; /* see gnomon/base.h */
     int64_t ngram;      /* words (characters) of an n-gram, 1 to 64. Default 3. A text of fewer is
-                           one n-gram; one of none is an empty set, which is near no other */
+                           one n-gram; one of none is an empty set, which is near no other. 0: this
+                           and the next three are those of the first signature file */
     int characters;     /* n-grams of characters, of UTF-8, rather than of words. Default 0 */
     int lower;          /* ASCII letters count in lower case. Default 0 */
     int punctuation;    /* ASCII punctuation belongs to words (characters); default 0: it separates
@@ -179,6 +180,36 @@ GNOMON_API const gnomon_dedup_pair *gnomon_dedup_pairs(const gnomon_dedup *dedup
  * temporary file that replaces it at the end.
  * Errors: ARGUMENT (no keep_raw; before gnomon_dedup_run), IO, NOT_FOUND. */
 GNOMON_API gnomon_status gnomon_dedup_write(gnomon_dedup *dedup, const char *path);
+
+/* ---- signature files: parts of a corpus, merged ----
+ *
+ * A signature file holds documents' names, the bytes of their texts and their sets, so that pairs
+ * are verified without the texts. Documents of merged files are numbered by name, in the order of
+ * bytes (then by the text's bytes, then by set): the result is the same for any division of a
+ * corpus into files and any order of these, as long as names don't depend on it.
+ * docs/reference/formats.md has the layout; files are the same on every machine. */
+
+/* Writes the documents that were added to path ("-": standard output), through a temporary file
+ * that replaces it at the end; before or after gnomon_dedup_run. names holds one text for each
+ * document that gnomon_dedup_add added; NULL where all came from signature files. No document can
+ * be added afterwards.
+ * Errors: ARGUMENT (options.exact; a name that is NULL or of over 2^20 bytes), IO, NOT_FOUND,
+ * MEMORY. */
+GNOMON_API gnomon_status gnomon_dedup_sign(gnomon_dedup *dedup, const char *const *names,
+                                           const char *path);
+/* Adds the documents of count signature files, merged; before any others, once. One document of
+ * each file is in memory at a time.
+ * Errors:
+ *  - ARGUMENT: documents were added before; options.exact or keep_raw
+ *  - NOT_FOUND, IO, TRUNCATED
+ *  - UNSUPPORTED: no signature file, or a later version
+ *  - DATA: made with other n-grams than options say; damaged, which the checksum finds
+ *  - MEMORY */
+GNOMON_API gnomon_status gnomon_dedup_add_signed(gnomon_dedup *dedup, const char *const *paths,
+                                                 int64_t count);
+/* The name of a document from a signature file, after gnomon_dedup_run or gnomon_dedup_sign; owned
+ * by dedup. NULL of any other. */
+GNOMON_API const char *gnomon_dedup_name(const gnomon_dedup *dedup, int64_t document);
 
 /* NULL is allowed. */
 GNOMON_API void gnomon_dedup_destroy(gnomon_dedup *dedup);

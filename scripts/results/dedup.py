@@ -26,6 +26,7 @@ def texts_part(record):
                      f"{lines['documents'] / e['seconds']:,.0f}", f"{e['reported']:,}", f"{e['true'] / e['reported']:.2f}", ""])
     told = [verdict(texts[name]["seconds"] / lines["seconds"], aim, f"{texts[name]['seconds'] / lines['seconds']:.1f} times as fast as {name}")
             for name, aim in AIMS]
+    earlier = record["runs"][0]["lines"]
     rate = lines["documents"] / lines["seconds"]
     told.append(verdict(rate, AIM_RATE, f"{rate:,.0f} documents a second"))
     return (f"## Package descriptions\n\n{lines['documents']:,} descriptions of Debian's packages, {lines['text_bytes'] / 1e6:.0f} MB, "
@@ -34,7 +35,9 @@ def texts_part(record):
             "permutations. *True* is the share of the pairs that a peer reports, or we list, that reach the similarity. The peers list "
             "the pairs of equal texts too, of which we list those with the first: their counts are not comparable with ours.\n\n" +
             table(["", "s", "processor s", "documents/s", "pairs", "true", "of all pairs"], rows) +
-            "\n" + "; ".join(told) + f".\n\nWith seeds 0 to 19 the command lists {min(record['seeds']):,} to {max(record['seeds']):,} of "
+            "\n" + "; ".join(told) + f". In an earlier run the command had {earlier['cpu_seconds'] / earlier['seconds']:.1f} "
+            f"processors on average and not {lines['cpu_seconds'] / lines['seconds']:.1f} as here: a text a line took {earlier['seconds']:.3g} s, and rensa "
+            f"{record['runs'][0]['rensa']['seconds']:.3g} s.\n\nWith seeds 0 to 19 the command lists {min(record['seeds']):,} to {max(record['seeds']):,} of "
             f"{exact['pairs']:,} pairs, at least {min(record['seeds']) / exact['pairs']:.4f}; {lines['recall_bound']:.3f} is guaranteed, but for "
             f"{lines['uncompared']:,} pairs of {lines['large_buckets']} large buckets.\n\n" +
             table(["step"] + [words for _, words in STEPS],

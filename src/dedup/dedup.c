@@ -31,7 +31,7 @@ static gnomon_status check_range(gnomon_context *ctx, const char *name, int64_t 
 
 static gnomon_status check(gnomon_context *ctx, const gnomon_dedup_options *o)
 {
-    GNOMON_TRY(check_range(ctx, "ngram", o->ngram, 1, GNOMON_NGRAM_MOST));
+    GNOMON_TRY(check_range(ctx, "ngram", o->ngram, 0, GNOMON_NGRAM_MOST));
     GNOMON_FAIL_IF(!(o->similarity > 0 && o->similarity <= 1), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.similarity") " is %g; it must be above 0 and at most 1",
                    o->similarity);
@@ -73,6 +73,7 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
     gnomon_store_start(&d->sets, ctx, NULL, gnomon_max(quarter, 1 << 16));
     gnomon_store_start(&d->raw, ctx, NULL, gnomon_max(quarter / 2, 1 << 16));
     gnomon_store_start(&d->edges, ctx, NULL, gnomon_max(quarter / 2, 1 << 16));
+    gnomon_store_start(&d->names, ctx, NULL, gnomon_max(quarter / 8, 1 << 16));
     if (o.work != NULL) {
         /* found now rather than when a file is needed */
         struct stat st;
@@ -87,7 +88,7 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
             gnomon_dedup_destroy(d);
             return status;
         }
-        d->sets.folder = d->raw.folder = d->edges.folder = d->work;
+        d->sets.folder = d->raw.folder = d->edges.folder = d->names.folder = d->work;
     }
     gnomon_ngrams_start(&d->ngrams, o.ngram, o.characters != 0, o.lower != 0, o.punctuation != 0);
     d->result.struct_size = sizeof d->result;
@@ -102,8 +103,10 @@ void gnomon_dedup_destroy(gnomon_dedup *d)
     gnomon_store_free(&d->sets);
     gnomon_store_free(&d->raw);
     gnomon_store_free(&d->edges);
+    gnomon_store_free(&d->names);
     gnomon_free(ctx, d->work);
     gnomon_free(ctx, d->ends);
+    gnomon_free(ctx, d->name_ends);
     gnomon_free(ctx, d->raw_ends);
     gnomon_free(ctx, d->bytes);
     gnomon_free(ctx, d->numbers);
@@ -150,7 +153,7 @@ static void make_some(void *arg, int64_t task, int worker)
     }
 }
 
-static gnomon_status grow(gnomon_dedup *d, int64_t count)
+gnomon_status gnomon_dedup_grow(gnomon_dedup *d, int64_t count)
 {
     const int64_t need = d->count + count;
     GNOMON_FAIL_IF(need >= UINT32_MAX, d->ctx, GNOMON_ERROR_UNSUPPORTED,
@@ -273,7 +276,7 @@ static gnomon_status add_all(gnomon_dedup *d, const gnomon_documents *from, slic
                             &s->faults));
     for (s->first = 0; s->first < from->count; s->first += s->count) {
         s->count = cut_slice(s, &numbers);
-        GNOMON_TRY(grow(d, s->count));
+        GNOMON_TRY(gnomon_dedup_grow(d, s->count));
         GNOMON_TRY(take_slice(s));
         GNOMON_TRY(gnomon_progress(d->ctx, "reading", d->count, -1));
     }
@@ -284,9 +287,11 @@ gnomon_status gnomon_dedup_add(gnomon_dedup *d, const gnomon_documents *document
 {
     gnomon_documents from = {.struct_size = sizeof from};
     GNOMON_NEED(NULL, d, "dedup");
-    GNOMON_FAIL_IF(d->done || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT,
+    GNOMON_FAIL_IF(d->sealed || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("dedup") " takes no documents after %s",
-                   d->done ? "gnomon_dedup_run" : "a failure");
+                   d->broken ? "a failure" : "gnomon_dedup_run or gnomon_dedup_sign");
+    GNOMON_FAIL_IF(d->options.ngram == 0, d->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("options.ngram") " was 0, which is for signature files alone");
     GNOMON_TRY(GNOMON_COPY_OPTIONS(d->ctx, "documents", gnomon_documents, documents, &from));
     GNOMON_TRY(check_documents(d, &from));
     slice s = {.d = d, .from = &from};
@@ -309,7 +314,9 @@ static gnomon_status run(gnomon_dedup *d)
     r->documents = d->count;
     gnomon_free(d->ctx, d->numbers);
     d->numbers = NULL;
+    d->sealed = true;
     GNOMON_TRY(gnomon_store_seal(&d->sets));
+    GNOMON_TRY(gnomon_store_seal(&d->names));
     GNOMON_TRY(gnomon_store_seal(&d->raw));
     GNOMON_TRY(gnomon_dedup_group(d));
     r->group_seconds = gnomon_lap(&clock);

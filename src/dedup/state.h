@@ -17,7 +17,7 @@ struct gnomon_dedup {
     gnomon_dedup_options options;
     char *work;
     gnomon_ngrams ngrams;
-    gnomon_store sets, raw, edges;
+    gnomon_store sets, raw, edges, names;
     int64_t count, room;
     int64_t *ends;     /* of document i's set in sets, in bytes */
     int64_t *raw_ends; /* with keep_raw: in raw */
@@ -25,9 +25,11 @@ struct gnomon_dedup {
     uint64_t *hashes;  /* of sets */
     uint64_t *numbers; /* sets of a slice of new documents, and scratch for them */
     int64_t number_room;
-    bool broken, done; /* after a failed call; after a run */
-    uint32_t *group;   /* of a document: its distinct set */
-    uint32_t *firsts;  /* of a distinct set: its first document */
+    int64_t named, named_room; /* the first documents, which signature files named */
+    int64_t *name_ends;        /* of those, in names, with a NUL each */
+    bool broken, sealed, done; /* after a failed call; no document is added any more; after a run */
+    uint32_t *group;           /* of a document: its distinct set */
+    uint32_t *firsts;          /* of a distinct set: its first document */
     int64_t distinct;
     int64_t *representatives;
     gnomon_dedup_result result;
@@ -51,6 +53,8 @@ static inline gnomon_set gnomon_dedup_set(const gnomon_dedup *d, int64_t s)
                         (end - begin) / (int64_t)sizeof(uint64_t)};
 }
 
+/* dedup.c: room for 'count' more documents. */
+gnomon_status gnomon_dedup_grow(gnomon_dedup *d, int64_t count);
 /* group.c: finds equal sets, and numbers the distinct ones. */
 gnomon_status gnomon_dedup_group(gnomon_dedup *d);
 /* plan.c: chooses bands and rows. */

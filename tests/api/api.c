@@ -25,7 +25,7 @@ enum { N = 8 }; /* points, coordinates, rows of the operator */
 
 /* An argument of every type, named as calls.py looks for it: options by their type's name, objects
  * too. */
-static const char *const column_names[] = {"id"};
+static const char *const column_names[] = {"id"}, *const signed_files[] = {"signed.sig"};
 
 /* ---- structs of other sizes: what the tables tell of them, and how one is given ---- */
 
@@ -109,7 +109,7 @@ typedef struct fixture {
     gnomon_documents documents;
     gnomon_dedup_options dedup_options;
     gnomon_corpus_options corpus_options;
-    gnomon_dedup *dedup, *full_dedup;
+    gnomon_dedup *dedup, *full_dedup, *signed_dedup;
     gnomon_corpus *corpus;
     gnomon_hasher *hasher, *set_hasher;
     gnomon_lsh *lsh, *set_index, *full_index;
@@ -456,6 +456,8 @@ static void make_objects(fixture *f)
     MUST(gnomon_dedup_create(ctx, &raw, &f->full_dedup));
     MUST(gnomon_dedup_add(f->full_dedup, &f->documents));
     MUST(gnomon_dedup_run(f->full_dedup, NULL));
+    MUST(gnomon_dedup_sign(f->full_dedup, column_names, signed_files[0]));
+    MUST(gnomon_dedup_create(ctx, &f->dedup_options, &f->signed_dedup));
     MUST(gnomon_write_text(ctx, "corpus.txt", "a text\n", 7));
     MUST(gnomon_corpus_open(ctx, "corpus.txt", NULL, &f->corpus));
     MUST(gnomon_hasher_create(ctx, &f->lsh_functions, &f->hasher));

@@ -46,7 +46,7 @@ VALUES = {
     "queries": ["queries.npy"], "slower": [None], "family": ["simhash"], "tables": ["2"], "bands": ["2"], "functions": ["3"],
     "fine": ["1"], "sides": ["4"], "codes": ["2"], "rerank": ["5"], "coarse-probes": ["1"], "candidates": ["6"],
     "field": ["text"], "id": ["id"], "skip-bad": [None], "max-document": ["1K"], "lower": [None], "punctuation": ["keep"],
-    "unverified": [None], "bucket": ["4"], "work": ["."], "keep": ["longest"], "ids": ["ids.csv"],
+    "unverified": [None], "bucket": ["4"], "work": ["."], "keep": ["longest"], "ids": ["ids.csv"], "sign": ["out.sig"], "merge": [None],
     "names": ["names.txt"], "q-names": ["names.txt"], "query-names": ["four.txt"], "values": ["similarity"], "large": [None], "force": [None],
 }
 
@@ -65,7 +65,8 @@ VERBS = {
     "join": [["points.npy", "--threshold", "3"], ["points.npy", "queries.npy", "--threshold", "3"],
              ["lines.txt", "--text", "lines", "--threshold", "0.5"], ["folder", "--text", "files", "--threshold", "0.5"],
              ["sets.svm", "--metric", "jaccard", "--threshold", "0.8", "--recall", "0.9", "--method", "lsh"]],
-    "dedup": [["lines.txt", "-o", "out.txt"], ["folder", "--ids", "out.csv"], ["lines.txt", "--exact", "--pairs", "out.csv"]],
+    "dedup": [["lines.txt", "-o", "out.txt"], ["folder", "--ids", "out.csv"], ["lines.txt", "--exact", "--pairs", "out.csv"],
+              ["given.sig", "--merge", "--ids", "out.csv"]],
     "svd": [["points.npy", "-k", "2"], ["sets.svm", "--tolerance", "0.5"]],
     "transform": [["factors.npz", "points.npy", "-o", "out.npy"], ["factors.npz", "scores.npy", "--inverse", "-o", "out.npy"]],
     "lstsq": [["points.npy", "target.npy", "-o", "out.npy"], ["sets.svm", "target.npy"]],
@@ -120,6 +121,7 @@ def prepare(folder):
         run("svd", "points.npy", "-k", "2", "--center", "-o", "factors.npz")
         run("transform", "factors.npz", "points.npy", "-o", "scores.npy")
     run("index", "build", "points.npy", "--tables", "2", "--functions", "3", "--metric", "cosine", "-o", "given.lsh")
+    run("dedup", "lines.txt", "--sign", "given.sig")
     write("model.json", "{}\n")
 
 

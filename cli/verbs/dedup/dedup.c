@@ -58,6 +58,20 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
          .help = "a larger document is bad (default 16M); memory for the largest one comes on top "
                  "of --memory, 16 times its size for words and 24 times for characters"},
     };
+    const cli_option parts[] = {
+        {.name = "sign",
+         .type = CLI_TEXT,
+         .target = &j->sign,
+         .value = "FILE",
+         .help = "write a signature file: names and sets of n-grams of the documents, from which "
+                 "--merge finds the duplicates. With no other output nothing else is done"},
+        {.name = "merge",
+         .type = CLI_FLAG,
+         .target = &j->merge,
+         .flag = 1,
+         .help = "inputs are signature files, in any order: their documents together, numbered by "
+                 "name in the order of bytes; n-grams are those of the files"},
+    };
     const cli_option near[] = {
         {.name = "similarity",
          .type = CLI_REAL,
@@ -189,14 +203,17 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
     };
     cli_option common[CLI_COMMON_OPTIONS];
     cli_common_options(j->app, common);
-    const cli_group groups[] = {CLI_GROUP("Documents", documents), CLI_GROUP("Near", near),
-                                CLI_GROUP("How", how), CLI_GROUP("Output", output),
-                                CLI_GROUP("Common", common)};
+    const cli_group groups[] = {
+        CLI_GROUP("Documents", documents), CLI_GROUP("Parts of a corpus", parts),
+        CLI_GROUP("Near", near),           CLI_GROUP("How", how),
+        CLI_GROUP("Output", output),       CLI_GROUP("Common", common)};
     const cli_verb verb = {
         .name = j->app->verb,
         .synopsis = "INPUT... -o KEPT [--similarity S] [options]\n"
                     "INPUT... --ids OUT | --pairs OUT | --clusters OUT [options]\n"
-                    "INPUT... --exact -o KEPT [options]",
+                    "INPUT... --exact -o KEPT [options]\n"
+                    "INPUT... --sign FILE [options]\n"
+                    "FILE... --merge --ids OUT [options]",
         .about = "Removes near-duplicates from texts. Documents become sets of n-grams; MinHash "
                  "bands select candidate pairs; the similarity of every candidate is computed from "
                  "its sets; documents that pairs connect are a cluster, of which one is kept. "
@@ -210,7 +227,11 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
             "gnomon dedup part-*.jsonl.gz --field text --id id -o kept.jsonl --clusters "
             "clusters.tsv\n"
             "Lines that share runs of characters: those to keep, and all pairs\n"
-            "gnomon dedup notes.txt --skip-bad --char-ngram 5 --ids kept.tsv --pairs pairs.tsv\n",
+            "gnomon dedup notes.txt --skip-bad --char-ngram 5 --ids kept.tsv --pairs pairs.tsv\n"
+            "Parts of a corpus, each on a machine of its own, and the documents to keep of all\n"
+            "gnomon dedup part-1.jsonl.gz --id id --sign 1.sig\n"
+            "gnomon dedup part-2.jsonl.gz --id id --sign 2.sig\n"
+            "gnomon dedup 2.sig 1.sig --merge --ids kept.tsv\n",
         .min_operands = 1,
         .max_operands = CLI_DEDUP_INPUTS,
     };
@@ -229,17 +250,44 @@ static int check_table(cli_app *app, const char *option, const char *path)
     return cli_usage(app, "%s %s: must be .csv or .tsv", option, path);
 }
 
+/* Whether duplicates are to be found; else documents are signed alone. */
+static int finds(const cli_dedup_job *j)
+{
+    return j->output != NULL || j->ids != NULL || j->pairs_path != NULL ||
+           j->clusters_path != NULL || j->app->json;
+}
+
+/* What signature files hold, and what not. */
+static int check_parts(cli_dedup_job *j, const given *g)
+{
+    cli_app *app = j->app;
+    if (j->sign != NULL && j->options.exact)
+        return cli_usage(app, "--sign keeps sets of n-grams, and --exact has none");
+    if (!j->merge) return -1;
+    if (j->output != NULL || j->options.exact)
+        return cli_usage(app,
+                         "%s needs texts, which signature files don't hold: --ids lists the "
+                         "documents to keep",
+                         j->options.exact ? "--exact" : "-o");
+    if (g->ngram || g->char_ngram || g->lower || g->punctuation || g->kind || g->field ||
+        j->corpus.id != NULL || j->skip_bad)
+        return cli_usage(app, "--merge: signature files hold sets of n-grams already: options of "
+                              "documents and n-grams have no meaning with it");
+    return -1;
+}
+
 static int check(cli_dedup_job *j, const given *g)
 {
     cli_app *app = j->app;
     const struct {
         const char *name, *path;
     } tables[] = {{"--ids", j->ids}, {"--pairs", j->pairs_path}, {"--clusters", j->clusters_path}};
-    if (j->output == NULL && j->ids == NULL && j->pairs_path == NULL && j->clusters_path == NULL &&
-        !app->json)
+    if (!finds(j) && j->sign == NULL)
         return cli_usage(app,
-                         "one of -o, --ids, --pairs, --clusters and --json is needed, else the "
-                         "result would be lost");
+                         "one of -o, --ids, --pairs, --clusters, --sign and --json is needed, else "
+                         "the result would be lost");
+    int code = check_parts(j, g);
+    if (code >= 0) return code;
     if (g->ngram && g->char_ngram)
         return cli_usage(app, "--ngram and --char-ngram exclude each other");
     if (g->bands != g->rows) return cli_usage(app, "--bands and --rows go together");
@@ -257,7 +305,7 @@ static int check(cli_dedup_job *j, const given *g)
     if (j->options.unverified && j->options.recall == 1 && !g->bands)
         return cli_usage(app, "--unverified and --recall 1 exclude each other");
     for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++) {
-        const int code = check_table(app, tables[t].name, tables[t].path);
+        code = check_table(app, tables[t].name, tables[t].path);
         if (code >= 0) return code;
     }
     if (j->output != NULL && strcmp(j->output, "-") == 0 && app->json)
@@ -267,16 +315,15 @@ static int check(cli_dedup_job *j, const given *g)
     for (int i = 0; i < j->input_count; i++)
         standard += strcmp(j->inputs[i], "-") == 0;
     if (standard > 1) return cli_usage(app, "standard input can be read once only");
-    cli_file files[CLI_DEDUP_INPUTS + 4] = {{"-o", j->output, 1},
-                                            {"--ids", j->ids, 1},
-                                            {"--pairs", j->pairs_path, 1},
-                                            {"--clusters", j->clusters_path, 1}};
-    int count = 4;
+    cli_file files[] = {{"-o", j->output, 1},          {"--ids", j->ids, 1},
+                        {"--pairs", j->pairs_path, 1}, {"--clusters", j->clusters_path, 1},
+                        {"--sign", j->sign, 1},        {"INPUT", NULL, 0}};
+    const int count = 5;
     /* the outputs with each other, and each with each input, but not the inputs with each other */
-    int code = cli_check_apart(app, files, count);
+    code = cli_check_apart(app, files, count);
     for (int i = 0; i < j->input_count && code < 0; i++) {
-        files[4] = (cli_file){"INPUT", j->inputs[i], 0};
-        code = cli_check_apart(app, files, 5);
+        files[count].path = j->inputs[i];
+        code = cli_check_apart(app, files, count + 1);
     }
     if (code >= 0) return code;
     if (g->char_ngram) {
@@ -341,18 +388,35 @@ static int read_input(cli_dedup_job *j, const char *path)
     return code;
 }
 
+static int signed_only(const cli_dedup_job *j)
+{
+    cli_bar_clear(j->app);
+    if (!j->merge) cli_say(j->app, "%lld documents signed.\n", (long long)j->names.count);
+    if (j->skipped > 0)
+        cli_say(j->app, "%lld bad documents were left out.\n", (long long)j->skipped);
+    return CLI_EXIT_DONE;
+}
+
 static int work(cli_dedup_job *j)
 {
     cli_app *app = j->app;
     int code = -1;
     const double begin = cli_seconds();
     j->options.keep_raw = j->output != NULL;
+    if (j->merge) j->options.ngram = 0;
     gnomon_status status = gnomon_dedup_create(app->ctx, &j->options, &j->dedup);
+    if (status == GNOMON_OK && j->merge)
+        status = gnomon_dedup_add_signed(j->dedup, j->inputs, j->input_count);
     if (status != GNOMON_OK) return cli_fail_status(app, status);
-    for (int i = 0; i < j->input_count && code < 0; i++)
+    for (int i = 0; i < j->input_count && code < 0 && !j->merge; i++)
         code = read_input(j, j->inputs[i]);
     if (code >= 0) return code;
     j->read_seconds = cli_seconds() - begin;
+    if (j->sign != NULL) {
+        status = gnomon_dedup_sign(j->dedup, (const char *const *)j->names.name, j->sign);
+        if (status != GNOMON_OK) return cli_fail_status(app, status);
+    }
+    if (!finds(j)) return signed_only(j);
     j->result.struct_size = sizeof j->result;
     status = gnomon_dedup_run(j->dedup, &j->result);
     if (status != GNOMON_OK) return cli_fail_status(app, status);
@@ -378,7 +442,8 @@ int cli_dedup(int argc, char **argv)
     int code = parse(&j, &g, argc, argv);
     if (code < 0) code = check(&j, &g);
     if (code >= 0) return code;
-    j.corpus.names = j.ids != NULL || j.pairs_path != NULL || j.clusters_path != NULL;
+    j.corpus.names =
+        j.ids != NULL || j.pairs_path != NULL || j.clusters_path != NULL || j.sign != NULL;
     j.skipped_list = json_array();
     if (j.skip_bad) {
         j.corpus.bad = bad;

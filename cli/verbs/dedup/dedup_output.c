@@ -16,7 +16,9 @@ static void integer(table *t, int64_t value)
 
 static void name(table *t, int64_t document)
 {
-    if (t->status == GNOMON_OK) t->status = gnomon_table_text(t->out, t->job->names.name[document]);
+    const cli_dedup_job *j = t->job;
+    const char *text = j->merge ? gnomon_dedup_name(j->dedup, document) : j->names.name[document];
+    if (t->status == GNOMON_OK) t->status = gnomon_table_text(t->out, text);
 }
 
 static int write_table(cli_dedup_job *j, const char *path, const char *const *columns, int count,

@@ -290,7 +290,7 @@ static void refuses(void **unused)
         assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_ERROR_ARGUMENT); \
         assert_null(d);                                                            \
     } while (0)
-    BAD(ngram, 0);
+    BAD(ngram, -1);
     BAD(ngram, 65);
     BAD(similarity, 0);
     BAD(similarity, 1.01);
@@ -367,6 +367,124 @@ static void each_allocation_fails(void **unused)
     free(c);
 }
 
+/* ---- signature files ---- */
+
+static const char SIGNED[] = "test_dedup.sig";
+
+/* Signs documents [first, first + count), named by their numbers from 1000 on. */
+static void sign_some(const corpus *c, int first, int count, const char *path)
+{
+    gnomon_context *ctx = context(1, 0);
+    gnomon_dedup *d;
+    const gnomon_documents some = documents_of(c, first, count);
+    char(*text)[16] = calloc((size_t)count, sizeof *text);
+    const char **names = calloc((size_t)count, sizeof *names);
+    assert_non_null(text);
+    assert_non_null(names);
+    for (int i = 0; i < count; i++) {
+        snprintf(text[i], sizeof text[i], "%d", 1000 + first + i);
+        names[i] = text[i];
+    }
+    assert_int_equal(gnomon_dedup_create(ctx, NULL, &d), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_add(d, &some), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_sign(d, NULL, path), GNOMON_ERROR_ARGUMENT);
+    assert_int_equal(gnomon_dedup_sign(d, names, path), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_add(d, &some), GNOMON_ERROR_ARGUMENT);
+    gnomon_dedup_destroy(d);
+    gnomon_context_destroy(ctx);
+    free(names);
+    free(text);
+}
+
+static void merges(void **unused)
+{
+    (void)unused;
+    enum { SOME = 900, PARTS = 3 };
+    static const char *const paths[PARTS] = {"test_dedup-2.sig", "test_dedup-0.sig",
+                                             "test_dedup-1.sig"};
+    corpus *c = make(SOME);
+    gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+    outcome whole = run(c, SOME, SOME, &o, 1, 0);
+    for (int p = 0; p < PARTS; p++)
+        sign_some(c, p * SOME / PARTS, SOME / PARTS, paths[(p + 1) % PARTS]);
+    gnomon_context *ctx = context(2, 1 << 16);
+    gnomon_dedup *d;
+    gnomon_dedup_result result = {.struct_size = sizeof result};
+    int64_t count;
+    assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_add_signed(d, paths, PARTS), GNOMON_OK);
+    assert_null(gnomon_dedup_name(d, 0));
+    assert_int_equal(gnomon_dedup_run(d, &result), GNOMON_OK);
+    assert_int_equal(result.documents, SOME);
+    assert_int_equal(result.text_bytes, whole.result.text_bytes);
+    for (int i = 0; i < SOME; i++)
+        assert_int_equal(atoi(gnomon_dedup_name(d, i)), 1000 + i);
+    assert_null(gnomon_dedup_name(d, SOME));
+    assert_null(gnomon_dedup_name(d, -1));
+    const gnomon_dedup_pair *pairs = gnomon_dedup_pairs(d, &count);
+    assert_int_equal(count, whole.count);
+    assert_memory_equal(pairs, whole.pairs, (size_t)count * sizeof *pairs);
+    assert_memory_equal(gnomon_dedup_representatives(d), gnomon_dedup_representatives(whole.d),
+                        SOME * sizeof(int64_t));
+    gnomon_dedup_destroy(d);
+
+    const gnomon_documents some = documents_of(c, 0, 1);
+    o.ngram = 0; /* whatever the files have */
+    assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_add(d, &some), GNOMON_ERROR_ARGUMENT);
+    assert_int_equal(gnomon_dedup_sign(d, NULL, SIGNED), GNOMON_ERROR_ARGUMENT);
+    assert_int_equal(gnomon_dedup_add_signed(d, paths, PARTS), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_add_signed(d, paths, PARTS), GNOMON_ERROR_ARGUMENT);
+    assert_int_equal(gnomon_dedup_run(d, &result), GNOMON_OK);
+    assert_int_equal(result.pairs, whole.count);
+    gnomon_dedup_destroy(d);
+    o.ngram = 4;
+    assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_add_signed(d, paths, 1), GNOMON_ERROR_DATA);
+    assert_int_equal(gnomon_dedup_run(d, NULL), GNOMON_ERROR_ARGUMENT);
+    gnomon_dedup_destroy(d);
+    gnomon_context_destroy(ctx);
+    end(&whole);
+    for (int p = 0; p < PARTS; p++)
+        remove(paths[p]);
+    free(c);
+}
+
+static void each_allocation_of_a_merge_fails(void **unused)
+{
+    (void)unused;
+    enum { SOME = 50 };
+    corpus *c = make(SOME);
+    const char *const twice[] = {SIGNED, SIGNED};
+    sign_some(c, 0, SOME, SIGNED);
+    bool done = false;
+    for (long at = 0; !done; at++) {
+        refusal r = {.at = -1};
+        const gnomon_allocator allocator = {&r, refusing, releasing};
+        gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+        gnomon_context *ctx;
+        gnomon_dedup *d = NULL;
+        options.threads = 1;
+        options.allocator = &allocator;
+        assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+        r.calls = 0;
+        r.at = at;
+        gnomon_status status = gnomon_dedup_create(ctx, NULL, &d);
+        if (status == GNOMON_OK) status = gnomon_dedup_add_signed(d, twice, 2);
+        if (status == GNOMON_OK) status = gnomon_dedup_sign(d, NULL, "test_dedup-both.sig");
+        done = r.calls <= at;
+        assert_int_equal(status, done ? GNOMON_OK : GNOMON_ERROR_MEMORY);
+        gnomon_dedup_destroy(d);
+        r.at = -1;
+        gnomon_context_destroy(ctx);
+        assert_int_equal(r.out, 0);
+        assert_true(at < 1000);
+    }
+    remove("test_dedup-both.sig");
+    remove(SIGNED);
+    free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +495,8 @@ int main(void)
         cmocka_unit_test(utf8),
         cmocka_unit_test(refuses),
         cmocka_unit_test(each_allocation_fails),
+        cmocka_unit_test(merges),
+        cmocka_unit_test(each_allocation_of_a_merge_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
