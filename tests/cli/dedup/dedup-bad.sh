@@ -40,4 +40,4 @@ try gnomon dedup empty.txt --skip-bad -o kept --similarity 0.001
 try gnomon dedup empty.txt --skip-bad --work /nowhere -o none/kept
 : > nothing.txt
 try gnomon dedup nothing.txt -o nothing.out
-ls kept* *.out
+ls kept* nothing.out

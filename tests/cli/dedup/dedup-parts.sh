@@ -29,7 +29,8 @@ for count in 1 2 8; do
         gnomon dedup part-$count-$part.jsonl --id id --sign $count-$part.sig --quiet || echo "sign fails"
     done
     for way in "--threads 1" "--threads 3 --memory 65M"; do
-        gnomon dedup $(ls $count-*.sig | shuf --random-source=sorted.jsonl) --merge $tables $way && [ "$(sums)" = "$one" ] ||
+        mapfile -t files < <(printf '%s\n' $count-*.sig | shuf --random-source=sorted.jsonl)
+        gnomon dedup "${files[@]}" --merge $tables $way && [ "$(sums)" = "$one" ] ||
             echo "$count parts, $way: differs"
     done
 done
