@@ -73,7 +73,7 @@ void gnomon_minhash_set(gnomon_isa isa, const gnomon_minhash *blocks, int64_t bl
                         const uint64_t *set, int64_t count, uint32_t *least)
 {
 #ifdef __x86_64__
-    if (isa == GNOMON_ISA_AVX2 || isa == GNOMON_ISA_AVX512) {
+    if (isa >= GNOMON_ISA_AVX2 && isa <= GNOMON_ISA_AMX) {
         blocks_avx2(blocks, block_count, set, count, least);
         return;
     }
