@@ -19,7 +19,7 @@ def calls(record):
             f"{c:.1f} µs: {package - c:.1f} µs are Python's ({verdict(package - c, AIM_CALL, 'µs')}).\n\n"
             f"A fitted `GaussianRandomProjection` of 64 components takes {mine:.1f} µs for one row of 1,000 numbers, {sketch:.1f} µs of "
             f"them the sketch, which makes the operator's entries anew; scikit-learn's, which stores them, takes {theirs:.1f} µs.\n\n"
-            f"`import gnomon` takes {took['gnomon']:.3f} s, {took['numpy']:.3f} s of them NumPy's import "
+            f"`import gnomon` takes {took['gnomon']:.3f} s; `import numpy` alone takes {took['numpy']:.3f} s "
             f"({verdict(took['gnomon'], AIM_IMPORT, 's')}).\n")
 
 
