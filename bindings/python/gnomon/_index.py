@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import tempfile
 import weakref
 from typing import Any, NamedTuple, Optional
 
@@ -472,6 +471,7 @@ class Index:
             ctx.call(lib.gnomon_lsh_save, self._live(), os.fsencode(path))
 
     def __reduce__(self) -> Any:
+        import tempfile  # here, as few need it and its import takes milliseconds
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "index")
             self.save(path)
@@ -485,6 +485,7 @@ def _destroy(handle: ctypes.c_void_p, context: Context) -> None:
 
 
 def _restore(data: bytes) -> Index:
+    import tempfile  # here, as few need it and its import takes milliseconds
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "index")
         with open(path, "wb") as file:

@@ -4,12 +4,12 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
-from pathlib import Path
 
 from . import _abi
 
 _FILE = "libgnomon.so.0"
-_HERE = Path(__file__).resolve().parent
+_HERE = os.path.dirname(os.path.realpath(__file__))  # not by pathlib, whose import takes as long as the rest here
+_BUNDLED = os.path.join(_HERE, "lib", _FILE)
 
 
 def _candidates() -> list[str]:
@@ -17,13 +17,12 @@ def _candidates() -> list[str]:
     named = os.environ.get("GNOMON_LIBRARY")
     if named:
         return [named]
-    bundled = _HERE / "lib" / _FILE
-    if bundled.exists():
-        return [str(bundled)]
-    source = _HERE.parents[2]  # of bindings/python/gnomon in a checkout
-    if (source / "include" / "gnomon" / "base.h").exists():
-        built = [source / folder / _FILE for folder in ("build", "build-no-cuda")]
-        found = [str(path) for path in built if path.exists()]
+    if os.path.exists(_BUNDLED):
+        return [_BUNDLED]
+    source = os.path.dirname(os.path.dirname(os.path.dirname(_HERE)))  # of bindings/python/gnomon in a checkout
+    if os.path.exists(os.path.join(source, "include", "gnomon", "base.h")):
+        built = [os.path.join(source, folder, _FILE) for folder in ("build", "build-no-cuda")]
+        found = [path for path in built if os.path.exists(path)]
         if found:
             return found
     return [_FILE]  # the system's, by the loader's own search
@@ -62,9 +61,9 @@ def choose_blas() -> None:
     if found is None or not found.submodule_search_locations:
         return
     for folder in found.submodule_search_locations:
-        file = Path(folder) / "lib" / "libscipy_openblas.so"
-        if file.exists():
-            os.environ["GNOMON_BLAS"], os.environ["GNOMON_BLAS_PREFIX"] = str(file), "scipy_"
+        file = os.path.join(folder, "lib", "libscipy_openblas.so")
+        if os.path.exists(file):
+            os.environ["GNOMON_BLAS"], os.environ["GNOMON_BLAS_PREFIX"] = file, "scipy_"
 
 
 def choose_plugins() -> None:
@@ -73,13 +72,13 @@ def choose_plugins() -> None:
     For the library that this package brings alone: another one has its plugins beside it, which may be of another
     version. By the environment, for the same reason as above.
     """
-    if "GNOMON_PLUGIN_DIR" in os.environ or _candidates()[0] != str(_HERE / "lib" / _FILE):
+    if "GNOMON_PLUGIN_DIR" in os.environ or _candidates()[0] != _BUNDLED:
         return
     found = importlib.util.find_spec("gnomon_cuda13")
     if found is None or not found.submodule_search_locations:
         return
     for folder in found.submodule_search_locations:
-        if (Path(folder) / "libgnomon_cuda.so").exists():
+        if os.path.exists(os.path.join(folder, "libgnomon_cuda.so")):
             os.environ["GNOMON_PLUGIN_DIR"] = os.path.abspath(folder)  # a relative one is refused
             return
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import tempfile
 import weakref
 from typing import Any, Optional
 
@@ -231,6 +230,7 @@ class SparseIndex:
                     lib.gnomon_sparse_builder_abort(builder)
 
     def __reduce__(self) -> Any:
+        import tempfile  # here, as few need it and its import takes milliseconds
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "index")
             self.save(path)
@@ -244,6 +244,7 @@ def _destroy(handle: ctypes.c_void_p, context: Context) -> None:
 
 
 def _restore(data: bytes) -> SparseIndex:
+    import tempfile  # here, as few need it and its import takes milliseconds
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "index")
         with open(path, "wb") as file:
