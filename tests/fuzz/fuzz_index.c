@@ -2,6 +2,27 @@
 #include "fuzz_io.h"
 
 #include <gnomon/lsh.h>
+#include <gnomon/sparse_index.h>
+
+/* A file of sparse points: its nearest points, and all within a radius, of one query. */
+static void ask_sparse(gnomon_context *ctx, const gnomon_sparse_index *index)
+{
+    gnomon_sparse_index_info info = {.struct_size = sizeof info};
+    gnomon_sparse_index_describe(index, &info);
+    const int64_t offsets[] = {0, info.dim < 3 ? info.dim : 3}, columns[] = {0, 1, 2};
+    const double values[] = {1, 2, -1};
+    const gnomon_csr query = {1, info.dim, offsets, columns, values, GNOMON_F64};
+    gnomon_search_options wanted = GNOMON_SEARCH_OPTIONS_INIT;
+    wanted.metric = info.metric;
+    for (wanted.k = 0; wanted.k < 2; wanted.k++) {
+        gnomon_neighbors found = {.struct_size = sizeof found};
+        wanted.radius = 1;
+        const gnomon_status status =
+            gnomon_sparse_index_query_csr(ctx, index, &query, &wanted, &found);
+        CHECK(status != GNOMON_ERROR_INTERNAL);
+        if (status == GNOMON_OK) gnomon_neighbors_free(ctx, &found);
+    }
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -19,6 +40,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (index != NULL) gnomon_lsh_destroy(index);
     status = gnomon_lsh_check(ctx, path, NULL, NULL);
     CHECK(status != GNOMON_ERROR_INTERNAL);
+    gnomon_sparse_index *sparse;
+    status = gnomon_sparse_index_open(ctx, path, &sparse);
+    CHECK((status == GNOMON_OK) == (sparse != NULL));
+    CHECK(status != GNOMON_ERROR_INTERNAL);
+    if (sparse != NULL) ask_sparse(ctx, sparse);
+    gnomon_sparse_index_destroy(sparse);
+    CHECK(gnomon_sparse_index_check(ctx, path, NULL, NULL) != GNOMON_ERROR_INTERNAL);
     close(fd);
     gnomon_context_destroy(ctx);
     return 0;
