@@ -458,7 +458,7 @@ static void scan_task(void *arg, int64_t task, int number)
     }
     for (int64_t q = 0; q < w.count && s->options.k > 0; q++) {
         shrink(&w, q);
-        verify(&w, q);
+        if (c->ranges == 1) verify(&w, q); /* else once all ranges' are known: join_ranges */
     }
     pthread_mutex_lock(&c->lock);
     c->verified += w.verified;
@@ -514,7 +514,8 @@ static gnomon_status reserve_workers(scan *c)
     for (int64_t t = 0; t < threads; t++) {
         scratch *own = &c->scratch[t];
         if (c->room > 0)
-            GNOMON_TRY(gnomon_alloc(ctx, c->room, sizeof *own->values, "scores", &own->values));
+            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->ranges, c->room), sizeof *own->values,
+                                    "scores", &own->values));
         if (c->bits)
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->block, c->steps), sizeof *own->words,
                                     "base words", &own->words));
@@ -671,15 +672,35 @@ static void prepare(void *arg, int64_t task, int number)
     }
 }
 
+/* Verifies what is left of a query's candidates in all ranges, and joins the answers. */
 static void join_ranges(void *arg, int64_t task, int number)
 {
-    (void)number;
     scan *c = arg;
+    const int64_t k = c->s->options.k;
+    worker w = {.c = c,
+                .own = &c->scratch[number],
+                .query = task,
+                .nearest = &c->s->nearest[c->query + task]};
     for (int64_t r = 1; r < c->ranges; r++) {
         const gnomon_nearest *from = &c->nearest[(r - 1) * c->queries + task];
         for (int64_t i = 0; i < from->count; i++)
-            gnomon_nearest_offer(&c->s->nearest[c->query + task], from->heap[i]);
+            gnomon_nearest_offer(w.nearest, from->heap[i]);
     }
+    int64_t count = 0;
+    for (int64_t r = 0; r < c->ranges; r++) {
+        const gnomon_filter *filter = &c->filters[r * c->queries + task];
+        for (int32_t i = 0; i < filter->count; i++)
+            w.own->values[count++] = filter->kept[i].low;
+    }
+    if (count >= k) tell_reached(&w, 0, gnomon_rank_about(w.own->values, count, k));
+    for (int64_t r = 0; r < c->ranges; r++) {
+        w.filters = &c->filters[r * c->queries + task];
+        shrink(&w, 0);
+        verify(&w, 0);
+    }
+    pthread_mutex_lock(&c->lock);
+    c->verified += w.verified;
+    pthread_mutex_unlock(&c->lock);
 }
 
 /* Hands the tasks' hits over; whether there is more to come. */
