@@ -183,6 +183,27 @@ GNOMON_API gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_jo
                                             const gnomon_join_options *options,
                                             gnomon_join_result *result);
 
+/* ---- one side dense, one sparse ---- */
+
+/* A side of a join: one of the two is NULL. */
+typedef struct gnomon_join_side {
+    const gnomon_matrix *dense; /* in the host's memory */
+    const gnomon_csr *sparse;
+} gnomon_join_side;
+
+/* The same for sides of any layout. Of one dense and one sparse side the sparse rows are compared
+ * as dense copies, made piece by piece within the memory limit, or the dense rows as sparse ones
+ * through an inverted index, whichever a cost model expects to be faster; result->why tells. On the
+ * CPU only where the layouts differ, and by hashing only of sparse rows.
+ * Errors:
+ *  - ARGUMENT: a side without a view, or with two
+ *  - DEVICE: a named device, or a view in a device's memory, where the layouts differ
+ *  - those of gnomon_join and gnomon_join_csr */
+GNOMON_API gnomon_status gnomon_join_sides(gnomon_context *ctx, const gnomon_join_side *p,
+                                           const gnomon_join_side *q,
+                                           const gnomon_join_options *options,
+                                           gnomon_join_result *result);
+
 /* ---- pairs in memory ---- */
 
 /* Pairs as compressed rows: those of row i are entries offsets[i] to offsets[i + 1] of columns and

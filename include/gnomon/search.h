@@ -143,6 +143,8 @@ typedef struct gnomon_search_options {
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_search_options_init(gnomon_search_options *options, size_t size);
 
+enum { GNOMON_SEARCH_WHY = 256 }; /* bytes of the text, its end included */
+
 /* Answers. Those of query i are entries offsets[i] to offsets[i + 1] of ids and distances, nearest
  * first. With k neighbours offsets[i] is i * k, so that both are row-major queries x k. The arrays
  * come from the context's allocator; gnomon_neighbors_free frees them. */
@@ -155,6 +157,8 @@ typedef struct gnomon_neighbors {
     double *distances;
     int64_t compared; /* pairs that the filter tested, or that were computed without it */
     int64_t verified; /* pairs computed in fp64 (sets and bits: none need it) */
+    char why[GNOMON_SEARCH_WHY]; /* with sparse points by L2, COSINE, IP or L1: the form in which
+                                    the last of them were searched, and why; else "" */
 } gnomon_neighbors;
 
 /* Frees what a call allocated into neighbors, by the same context, and clears it; NULL is allowed.

@@ -326,7 +326,7 @@ static gnomon_status all_bands(bands *b)
 gnomon_status gnomon_join_check(gnomon_join_state *join)
 {
     const gnomon_matrix *p = join->p.dense, *q = join->self ? NULL : join->q.dense;
-    if (p->memory == GNOMON_HOST) GNOMON_TRY(check_points(join, &join->p, p, 0));
+    if (p != NULL && p->memory == GNOMON_HOST) GNOMON_TRY(check_points(join, &join->p, p, 0));
     if (q != NULL && q->memory == GNOMON_HOST) return check_points(join, &join->q, q, 0);
     return GNOMON_OK;
 }

@@ -10,8 +10,10 @@
 #include "join/lsh/lsh.h"
 #include "join/out.h"
 #include "join/sets.h"
+#include "join/sparse.h"
 #include "points/view.h"
 #include "project/job.h"
+#include "search/form.h"
 #include "search/jaccard.h"
 
 #include <inttypes.h>
@@ -133,7 +135,7 @@ static gnomon_status try_device(gnomon_join_state *join, bool *done)
 static gnomon_status work(gnomon_join_state *join)
 {
     bool done = false;
-    if (join->p.to == NULL) GNOMON_TRY(try_device(join, &done));
+    if (join->p.to == NULL && join->q.to == NULL) GNOMON_TRY(try_device(join, &done));
     if (!done) GNOMON_TRY(gnomon_join_by_hashes(join, &done));
     if (done) return GNOMON_OK;
     return gnomon_metric_of_sets(join->options.metric) ? gnomon_join_sets(join)
@@ -238,6 +240,86 @@ gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gn
     if (q != NULL) gnomon_sets_free(ctx, &join.q.sets);
     gnomon_sets_free(ctx, &join.p.sets);
     return status;
+}
+
+static gnomon_status check_join_side(gnomon_context *ctx, const gnomon_join_side *side,
+                                     const char *name)
+{
+    GNOMON_FAIL_IF((side->dense == NULL) == (side->sparse == NULL), ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("%s") " has %s; one of dense and sparse must be NULL", name,
+                   side->dense == NULL ? "no view" : "two views");
+    return side->dense != NULL ? gnomon_check_view(ctx, side->dense, name)
+                               : gnomon_check_csr(ctx, side->sparse, name);
+}
+
+/* The dense rows of one side as sparse ones. */
+static gnomon_status join_mixed_as_sparse(gnomon_context *ctx, const gnomon_join_side *p,
+                                          const gnomon_join_side *q,
+                                          const gnomon_join_options *options,
+                                          gnomon_join_result *result)
+{
+    const gnomon_matrix *dense = p->dense != NULL ? p->dense : q->dense;
+    gnomon_csr rows = {0};
+    gnomon_status status = gnomon_csr_from_dense(ctx, dense, 0, dense->rows, &rows);
+    if (status == GNOMON_OK)
+        status = gnomon_join_csr(ctx, p->dense != NULL ? &rows : p->sparse,
+                                 q->dense != NULL ? &rows : q->sparse, options, result);
+    gnomon_csr_drop(ctx, &rows);
+    return status;
+}
+
+static gnomon_status join_mixed(gnomon_join_state *join, const gnomon_join_side *p,
+                                const gnomon_join_side *q, const char *why)
+{
+    gnomon_join_copies copies;
+    const gnomon_csr *rows = p->sparse != NULL ? p->sparse : q->sparse;
+    gnomon_side sparse = {
+        .name = p->sparse != NULL ? "p" : "q", .csr = rows, .rows = rows->rows, .cols = rows->cols};
+    join->p = p->dense != NULL ? side_of(p->dense, "p") : sparse;
+    join->q = q->dense != NULL ? side_of(q->dense, "q") : sparse;
+    gnomon_join_say(join, "sparse rows as dense copies: %s", why);
+    GNOMON_TRY(check_sides(join));
+    GNOMON_TRY(gnomon_join_check(join));
+    GNOMON_TRY(gnomon_join_copy_side(join, p->sparse != NULL ? &join->p : &join->q, &copies));
+    return run(join);
+}
+
+gnomon_status gnomon_join_sides(gnomon_context *ctx, const gnomon_join_side *p,
+                                const gnomon_join_side *q, const gnomon_join_options *options,
+                                gnomon_join_result *result)
+{
+    gnomon_join_state join;
+    gnomon_join_result own;
+    gnomon_form form = {0};
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
+    if (p->sparse == NULL && p->dense != NULL && (q == NULL || (q->sparse == NULL && q->dense)))
+        return gnomon_join(ctx, p->dense, q != NULL ? q->dense : NULL, options, result);
+    if (p->dense == NULL && p->sparse != NULL && (q == NULL || (q->dense == NULL && q->sparse)))
+        return gnomon_join_csr(ctx, p->sparse, q != NULL ? q->sparse : NULL, options, result);
+    GNOMON_TRY(open_state(&join, ctx, options, result, &own));
+    GNOMON_TRY(check_join_side(ctx, p, "p"));
+    if (q == NULL) return GNOMON_OK;
+    GNOMON_TRY(check_join_side(ctx, q, "q"));
+    const gnomon_metric metric = join.options.metric;
+    const gnomon_metric_row *row = gnomon_metric_row_of(metric);
+    GNOMON_FAIL_IF(row->sparse == NULL &&
+                       !(row->sets != NULL && gnomon_metric_takes(metric, GNOMON_POINTS_DENSE)),
+                   ctx, GNOMON_ERROR_UNSUPPORTED, "%s takes no dense and sparse points together",
+                   gnomon_metric_name(metric));
+    GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
+                                    "dense and sparse points are joined on the CPU"));
+    const gnomon_matrix *dense = p->dense != NULL ? p->dense : q->dense;
+    if (row->sparse != NULL) {
+        GNOMON_TRY(gnomon_form_choose(ctx, metric, (gnomon_form_side){p->sparse, p->dense, false},
+                                      (gnomon_form_side){q->sparse, q->dense, false},
+                                      GNOMON_FORM_THRESHOLD, &form));
+        /* rows that become sparse are held all at once */
+        const int64_t bytes = gnomon_times(gnomon_times(dense->rows, dense->cols), 16);
+        form.dense |= bytes < 0 || bytes > gnomon_memory_limit(ctx) / 2;
+    }
+    return form.dense ? join_mixed(&join, p, q, form.why)
+                      : join_mixed_as_sparse(ctx, p, q, options, result);
 }
 
 static gnomon_status side_to_read(gnomon_context *ctx, const gnomon_join_points *points,

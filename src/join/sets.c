@@ -5,11 +5,13 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "join/bands.h"
 #include "join/out.h"
 #include "join/prefix.h"
 #include "join/sparse.h"
 #include "join/state.h"
 #include "kernels.h"
+#include "search/form.h"
 #include "search/jaccard.h"
 #include "search/sparse.h"
 
@@ -112,20 +114,43 @@ gnomon_status gnomon_join_sets(gnomon_join_state *join)
     return status;
 }
 
-gnomon_status gnomon_join_sparse(gnomon_join_state *join)
+static gnomon_status join_by_index(gnomon_join_state *join, const char *why)
 {
     gnomon_join_index index;
+    gnomon_status status = gnomon_join_index_open(join, &index);
+    if (index.pieces > 1)
+        gnomon_join_say(join,
+                        "sparse rows through inverted indexes of %" PRId64 " pieces of %s: %s",
+                        index.pieces, join->q.name, why);
+    else
+        gnomon_join_say(join, "sparse rows through an inverted index: %s", why);
+    if (status == GNOMON_OK) status = all_bands(join, (method){.index = &index});
+    gnomon_join_index_close(join, &index);
+    return status;
+}
+
+static gnomon_status join_copies(gnomon_join_state *join, const char *why)
+{
+    gnomon_join_copies p, q;
+    GNOMON_TRY(gnomon_join_copy_side(join, &join->p, &p));
+    if (join->self)
+        join->q = join->p;
+    else
+        GNOMON_TRY(gnomon_join_copy_side(join, &join->q, &q));
+    gnomon_join_say(join, "dense copies of sparse rows: %s", why);
+    return gnomon_join_dense(join);
+}
+
+gnomon_status gnomon_join_sparse(gnomon_join_state *join)
+{
+    const gnomon_form_side p = {.sparse = join->p.csr}, q = {.sparse = join->q.csr};
+    gnomon_form form;
     /* what hashing was thought of for */
     gnomon_sets_free(join->ctx, &join->p.sets);
     if (!join->self) gnomon_sets_free(join->ctx, &join->q.sets);
     join->q.sets = (gnomon_sets){0};
-    gnomon_status status = gnomon_join_index_open(join, &index);
-    if (index.pieces > 1)
-        gnomon_join_say(join, "sparse rows through inverted indexes of %" PRId64 " pieces of %s",
-                        index.pieces, join->q.name);
-    else
-        gnomon_join_say(join, "sparse rows through an inverted index");
-    if (status == GNOMON_OK) status = all_bands(join, (method){.index = &index});
-    gnomon_join_index_close(join, &index);
-    return status;
+    GNOMON_TRY(gnomon_form_choose(join->ctx, join->options.metric, p, q,
+                                  join->self ? GNOMON_FORM_SELF_JOIN : GNOMON_FORM_THRESHOLD,
+                                  &form));
+    return form.dense ? join_copies(join, form.why) : join_by_index(join, form.why);
 }

@@ -6,6 +6,7 @@
 #include "join/out.h"
 #include "kernels.h"
 #include "points/view.h"
+#include "search/form.h"
 #include "search/jaccard.h"
 #include "search/sparse.h"
 
@@ -139,4 +140,27 @@ gnomon_status gnomon_join_index_pairs(gnomon_join_state *join, gnomon_join_index
     }
     gnomon_sets_free(join->ctx, &own);
     return status;
+}
+
+static gnomon_status read_copies(void *user, int64_t first, const gnomon_matrix *to)
+{
+    const gnomon_join_copies *c = user;
+    return gnomon_form_copy(c->join->ctx, c->side.csr, c->side.name, 0, c->join->options.metric,
+                            first, to);
+}
+
+gnomon_status gnomon_join_copy_side(gnomon_join_state *join, gnomon_side *side,
+                                    gnomon_join_copies *copies)
+{
+    GNOMON_TRY(check_rows(join, side));
+    *copies = (gnomon_join_copies){.join = join, .side = *side};
+    copies->points = (gnomon_join_points){.user = copies,
+                                          .rows = side->rows,
+                                          .cols = side->cols,
+                                          .dtype = GNOMON_F64,
+                                          .read = read_copies};
+    side->csr = NULL;
+    side->to = &copies->points;
+    side->dtype = GNOMON_F64;
+    return GNOMON_OK;
 }

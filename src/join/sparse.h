@@ -27,4 +27,16 @@ int64_t gnomon_join_index_rows(const gnomon_join_state *join, const gnomon_join_
 gnomon_status gnomon_join_index_pairs(gnomon_join_state *join, gnomon_join_index *index,
                                       int64_t row, int64_t count, bool *fits);
 
+/* A side's sparse rows as dense ones that are copied piece by piece. */
+typedef struct gnomon_join_copies {
+    gnomon_join_state *join;
+    gnomon_side side;
+    gnomon_join_points points;
+} gnomon_join_copies;
+
+/* The side is one of dense rows from then on, which 'copies' must outlive. Its rows are refused
+ * here if no join takes them. Errors: as for gnomon_join_index_open. */
+gnomon_status gnomon_join_copy_side(gnomon_join_state *join, gnomon_side *side,
+                                    gnomon_join_copies *copies);
+
 #endif

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* One side: dense in memory, dense and read, or sets. */
+/* One side: dense in memory, dense and read, or sparse. */
 typedef struct gnomon_side {
     const char *name;             /* "p" or "q" */
     const gnomon_matrix *dense;   /* in memory */

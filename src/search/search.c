@@ -1,5 +1,6 @@
 /* The calls: checking what is asked for, the order of the steps, the answers. */
 #include "search/device.h"
+#include "search/form.h"
 #include "search/jaccard.h"
 #include "search/scan.h"
 #include "search/sparse.h"
@@ -15,6 +16,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 GNOMON_OPTIONS_INIT(gnomon_search_options, GNOMON_SEARCH_OPTIONS_INIT)
 
@@ -142,6 +145,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
                                                                      options.metric, &s->sets);
     } else {
         s->queries = *dense;
+        s->dense = true;
         s->count = dense->rows;
         s->cols = dense->cols;
         status = check_bits(s, dense, "queries");
@@ -215,6 +219,7 @@ void gnomon_search_destroy(gnomon_search *s)
     gnomon_context *ctx = s->ctx;
     gnomon_search_close_on_device(s);
     gnomon_sets_free(ctx, &s->sets);
+    gnomon_free(ctx, s->copies);
     gnomon_free(ctx, s->nearest);
     gnomon_free(ctx, s->heaps);
     gnomon_free(ctx, s->hits);
@@ -305,11 +310,8 @@ static int64_t rows_as_sparse(const gnomon_search *s, const gnomon_matrix *base)
     return gnomon_max(gnomon_memory_limit(s->ctx) / 2 / row, 1);
 }
 
-static gnomon_status add_dense_rows(gnomon_search *s, const gnomon_matrix *base)
+static gnomon_status add_dense_as_sparse(gnomon_search *s, const gnomon_matrix *base)
 {
-    GNOMON_FAIL_IF(base->memory != GNOMON_HOST, s->ctx, GNOMON_ERROR_DEVICE,
-                   GNOMON_ARG("base") " lies in a device's memory, and sparse queries are searched "
-                                      "on the CPU");
     return convert_rows(s, base, rows_as_sparse(s, base), add_sparse_rows);
 }
 
@@ -318,31 +320,11 @@ static gnomon_status set_queries(gnomon_search *s, const gnomon_csr *rows)
     return gnomon_sparse_make(s->ctx, rows, "queries", 0, s->options.metric, &s->sets);
 }
 
-/* The queries of a dense search become sparse rows, of which there are then two kinds of base. */
-static gnomon_status to_sparse(gnomon_search *s)
-{
-    GNOMON_FAIL_IF(s->device.part != NULL || s->queries.memory != GNOMON_HOST, s->ctx,
-                   GNOMON_ERROR_DEVICE,
-                   GNOMON_ARG("base") " is sparse, and the search runs on a device; sparse points "
-                                      "are searched on the CPU");
-    if (s->count > 0) GNOMON_TRY(convert_rows(s, &s->queries, s->count, set_queries));
-    s->sparse = true;
-    return GNOMON_OK;
-}
+/* ---- dense rows ---- */
 
-gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
+static gnomon_status add_dense(gnomon_search *s, const gnomon_matrix *base)
 {
-    GNOMON_NEED(NULL, s, "search");
-    GNOMON_TRY(check_layout(s->ctx, s->options.metric, false));
-    GNOMON_TRY(gnomon_check_anywhere(s->ctx, base, "base", false));
-    GNOMON_TRY(check_add(s, base->rows, base->cols));
-    if (takes_dense_as_sparse(s->options.metric)) {
-        GNOMON_TRY(check_on_host(s->ctx, base, "base"));
-        return convert_rows(s, base, rows_as_sparse(s, base), gnomon_search_add_csr);
-    }
-    GNOMON_TRY(check_bits(s, base, "base"));
     const bool there = base->memory != GNOMON_HOST;
-    if (s->sparse) return add_dense_rows(s, base);
     if (s->device.part == NULL && s->base == 0 &&
         gnomon_metric_is(s->options.metric, GNOMON_METRIC_DEVICE) &&
         (there || gnomon_search_worth_device(s, base)))
@@ -360,6 +342,91 @@ gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
     return GNOMON_OK;
 }
 
+/* Dense copies of sparse rows, some at a time. */
+static gnomon_status add_sparse_as_dense(gnomon_search *s, const gnomon_csr *base)
+{
+    const int64_t most = gnomon_min(gnomon_form_rows(s->ctx, s->cols), gnomon_max(base->rows, 1));
+    double *data;
+    GNOMON_TRY(
+        gnomon_alloc(s->ctx, gnomon_times(most, s->cols), sizeof *data, "dense copies", &data));
+    gnomon_status status = GNOMON_OK;
+    for (int64_t from = 0, rows; from < base->rows && status == GNOMON_OK; from += rows) {
+        rows = gnomon_min(most, base->rows - from);
+        const gnomon_matrix part = gnomon_matrix_rowmajor(data, GNOMON_F64, rows, s->cols);
+        status =
+            gnomon_form_copy(s->ctx, base, "base", s->base - from, s->options.metric, from, &part);
+        if (status == GNOMON_OK) status = add_dense(s, &part);
+    }
+    gnomon_free(s->ctx, data);
+    return status;
+}
+
+/* ---- the form in which a part of the base is searched ---- */
+
+static gnomon_status choose_form(gnomon_search *s, gnomon_form_side base, bool *dense)
+{
+    const gnomon_csr rows = {s->sets.count,   s->cols,         s->sets.offsets,
+                             s->sets.members, s->sets.weights, GNOMON_F64};
+    const gnomon_form_side queries = {s->sparse ? &rows : NULL, s->dense ? &s->queries : NULL,
+                                      s->sparse && s->dense};
+    gnomon_form form;
+    GNOMON_TRY(gnomon_form_choose(
+        s->ctx, s->options.metric,
+        (gnomon_form_side){queries.sparse, s->sparse ? NULL : queries.dense, queries.copied}, base,
+        s->options.k > 0 ? GNOMON_FORM_NEAREST : GNOMON_FORM_THRESHOLD, &form));
+    *dense = form.dense;
+    /* copies of queries are kept to the end */
+    if (form.dense && !s->dense && s->count > gnomon_form_rows(s->ctx, s->cols)) {
+        *dense = false;
+        snprintf(s->why, sizeof s->why,
+                 "sparse rows through an inverted index: dense copies of the queries take too much "
+                 "memory");
+        return GNOMON_OK;
+    }
+    snprintf(s->why, sizeof s->why, "%s: %s",
+             form.dense ? "dense rows" : "sparse rows through an inverted index", form.why);
+    return GNOMON_OK;
+}
+
+/* The queries in the form chosen; they stay in the other one too. */
+static gnomon_status make_queries(gnomon_search *s, bool dense)
+{
+    if (dense && !s->dense) {
+        GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->count, s->cols), sizeof *s->copies,
+                                "dense copies", &s->copies));
+        s->queries = gnomon_matrix_rowmajor(s->copies, GNOMON_F64, s->count, s->cols);
+        gnomon_form_fill(s->ctx, &s->sets, &s->queries);
+        s->dense = true;
+    }
+    if (!dense && !s->sparse) {
+        if (s->count > 0) GNOMON_TRY(convert_rows(s, &s->queries, s->count, set_queries));
+        s->sparse = true;
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_search_add(gnomon_search *s, const gnomon_matrix *base)
+{
+    GNOMON_NEED(NULL, s, "search");
+    GNOMON_TRY(check_layout(s->ctx, s->options.metric, false));
+    GNOMON_TRY(gnomon_check_anywhere(s->ctx, base, "base", false));
+    GNOMON_TRY(check_add(s, base->rows, base->cols));
+    if (takes_dense_as_sparse(s->options.metric)) {
+        GNOMON_TRY(check_on_host(s->ctx, base, "base"));
+        return convert_rows(s, base, rows_as_sparse(s, base), gnomon_search_add_csr);
+    }
+    GNOMON_TRY(check_bits(s, base, "base"));
+    bool dense = true;
+    if (!s->dense || s->sparse) {
+        GNOMON_FAIL_IF(base->memory != GNOMON_HOST, s->ctx, GNOMON_ERROR_DEVICE,
+                       GNOMON_ARG("base") " lies in a device's memory, and sparse queries are "
+                                          "searched on the CPU");
+        GNOMON_TRY(choose_form(s, (gnomon_form_side){.dense = base}, &dense));
+        GNOMON_TRY(make_queries(s, dense));
+    }
+    return dense ? add_dense(s, base) : add_dense_as_sparse(s, base);
+}
+
 gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
 {
     GNOMON_NEED(NULL, s, "search");
@@ -368,8 +435,14 @@ gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
     GNOMON_TRY(check_add(s, base->rows, base->cols));
     GNOMON_TRY(gnomon_check_csr(s->ctx, base, "base"));
     if (!gnomon_metric_of_sets(s->options.metric)) {
-        if (!s->sparse) GNOMON_TRY(to_sparse(s));
-        return add_sparse_rows(s, base);
+        bool dense;
+        GNOMON_FAIL_IF(s->device.part != NULL && s->copies == NULL, s->ctx, GNOMON_ERROR_DEVICE,
+                       GNOMON_ARG("base") " is sparse, and the search runs on a device; sparse "
+                                          "points are searched on the CPU");
+        GNOMON_TRY(choose_form(s, (gnomon_form_side){.sparse = base}, &dense));
+        dense |= s->device.part != NULL;
+        GNOMON_TRY(make_queries(s, dense));
+        return dense ? add_sparse_as_dense(s, base) : add_sparse_rows(s, base);
     }
     if (s->device.part == NULL && s->base == 0 &&
         gnomon_metric_is(s->options.metric, GNOMON_METRIC_DEVICE) &&
@@ -393,7 +466,10 @@ gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
 gnomon_status gnomon_search_add_inverted(gnomon_search *s, const gnomon_inverted *base)
 {
     GNOMON_TRY(check_add(s, base->rows.count, base->cols));
-    if (!s->sparse) GNOMON_TRY(to_sparse(s));
+    GNOMON_FAIL_IF(s->device.part != NULL, s->ctx, GNOMON_ERROR_DEVICE,
+                   GNOMON_ARG("base") " is sparse, and the search runs on a device; sparse points "
+                                      "are searched on the CPU");
+    GNOMON_TRY(make_queries(s, false));
     gnomon_context_set_worked(s->ctx, NULL);
     GNOMON_TRY(gnomon_scan_sparse(s, base));
     s->base += base->rows.count;
@@ -506,6 +582,7 @@ gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
     found.base = s->base;
     found.compared = s->compared;
     found.verified = s->verified;
+    memcpy(found.why, s->why, sizeof found.why);
     if (status == GNOMON_OK) gnomon_return_result(out, &found, sizeof found);
     gnomon_neighbors_free(s->ctx, &found);
     return status;

@@ -44,6 +44,9 @@ struct gnomon_search {
     gnomon_matrix queries; /* dense */
     gnomon_sets sets;      /* of sets, or sparse rows */
     bool sparse;           /* these are rows for a metric that also takes dense ones */
+    bool dense;            /* there are dense queries, beside the sparse rows or without */
+    double *copies;        /* the dense queries' coordinates, where they are copies */
+    char why[GNOMON_SEARCH_WHY];
     int64_t count, cols;
     double limit; /* by radius: the largest key */
 

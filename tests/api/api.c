@@ -98,6 +98,7 @@ typedef struct fixture {
     gnomon_svd_transform_options svd_transform_options;
     gnomon_svd_rows svd_rows, tensor_rows;
     gnomon_join_points join_points;
+    gnomon_join_side join_side;
 
     gnomon_csr csr_out;
 
@@ -349,6 +350,7 @@ static void make_views(fixture *f)
     f->named_tensor = (gnomon_named_tensor){"a", f->tensor};
     f->svd_rows = (gnomon_svd_rows){f, N, N, GNOMON_F32, next_rows, first_row};
     f->tensor_rows = f->svd_rows;
+    f->join_side = (gnomon_join_side){.dense = &f->matrix[0]};
     f->join_points = (gnomon_join_points){f, N, N, GNOMON_F32, read_points};
 }
 

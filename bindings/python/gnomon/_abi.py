@@ -100,6 +100,7 @@ GNOMON_METRIC_HASHED = 8
 GNOMON_METRIC_CODES = 16
 GNOMON_METRIC_DEVICE = 32
 GNOMON_METRIC_WEIGHTS = 64
+GNOMON_SEARCH_WHY = 256
 GNOMON_LSH_PSTABLE = 1
 GNOMON_LSH_PSTABLE_L1 = 2
 GNOMON_LSH_SIMHASH = 3
@@ -608,6 +609,7 @@ class gnomon_neighbors(c.Structure):
         ("distances", c.POINTER(c.c_double)),
         ("compared", c.c_int64),
         ("verified", c.c_int64),
+        ("why", c.c_char * GNOMON_SEARCH_WHY),
     ]
 
 
@@ -807,6 +809,13 @@ class gnomon_join_points(c.Structure):
         ("cols", c.c_int64),
         ("dtype", c.c_int),
         ("read", gnomon_join_points_read_fn),
+    ]
+
+
+class gnomon_join_side(c.Structure):
+    _fields_ = [
+        ("dense", c.POINTER(gnomon_matrix)),
+        ("sparse", c.POINTER(gnomon_csr)),
     ]
 
 
@@ -1040,6 +1049,7 @@ STRUCTS = [
     gnomon_join_options,
     gnomon_join_result,
     gnomon_join_points,
+    gnomon_join_side,
     gnomon_pairs,
     gnomon_dedup_options,
     gnomon_documents,
@@ -1316,6 +1326,7 @@ FUNCTIONS = {
     "gnomon_join": (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_matrix), c.POINTER(gnomon_join_options), c.POINTER(gnomon_join_result)]),
     "gnomon_join_csr": (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr), c.POINTER(gnomon_csr), c.POINTER(gnomon_join_options), c.POINTER(gnomon_join_result)]),
     "gnomon_join_stream": (c.c_int, [c.c_void_p, c.POINTER(gnomon_join_points), c.POINTER(gnomon_join_points), c.POINTER(gnomon_join_options), c.POINTER(gnomon_join_result)]),
+    "gnomon_join_sides": (c.c_int, [c.c_void_p, c.POINTER(gnomon_join_side), c.POINTER(gnomon_join_side), c.POINTER(gnomon_join_options), c.POINTER(gnomon_join_result)]),
     "gnomon_pairs_free": (None, [c.c_void_p, c.POINTER(gnomon_pairs)]),
     "gnomon_join_collect": (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_matrix), c.POINTER(gnomon_join_options), c.c_int, c.POINTER(gnomon_pairs), c.POINTER(gnomon_join_result)]),
     "gnomon_join_collect_csr": (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr), c.POINTER(gnomon_csr), c.POINTER(gnomon_join_options), c.c_int, c.POINTER(gnomon_pairs), c.POINTER(gnomon_join_result)]),

@@ -199,6 +199,8 @@ static json_t *neighbors_json(const cli_neighbors *n)
         "queries_per_second", n->search_seconds > 0 ? (double)a->queries / n->search_seconds : 0.0);
     cli_compared_json(n->app, n->options.metric, &n->base_info, &n->queries_info,
                       n->form != CLI_FORM_DENSE, figures);
+    if (figures != NULL && a->why[0] != '\0')
+        json_object_set_new(figures, "why", json_string(a->why));
     if (figures != NULL && n->guarantee > 0)
         json_object_set_new(figures, "guarantee", cli_neighbors_guarantee_json(n));
     return figures;

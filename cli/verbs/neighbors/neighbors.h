@@ -11,6 +11,7 @@ typedef struct cli_answers {
     int64_t *offsets, *ids;
     double *distances;
     int64_t compared, verified;
+    char why[GNOMON_SEARCH_WHY]; /* of the last part of the base */
 } cli_answers;
 
 /* How much work a query by an index's file does; what is not told is the index's own. */

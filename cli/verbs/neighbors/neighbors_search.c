@@ -60,6 +60,7 @@ int cli_neighbors_keep(cli_neighbors *n, gnomon_neighbors *found)
     a->base = found->base;
     a->compared += found->compared;
     a->verified += found->verified;
+    memcpy(a->why, found->why, sizeof a->why);
     return -1;
 }
 

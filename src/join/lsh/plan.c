@@ -18,7 +18,7 @@
 #include "join/verify.h"
 #include "lsh/families/family.h"
 #include "lsh/table.h"
-#include "search/shared.h"
+#include "search/form.h"
 
 #include <float.h>
 #include <math.h>
@@ -233,7 +233,7 @@ static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample
     } else if (join->p.csr != NULL) {
         out->sparse = true;
         out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
-        GNOMON_TRY(gnomon_sparse_shared(join->ctx, join->p.csr, join->q.csr, &out->shared));
+        GNOMON_TRY(gnomon_sparse_shared(join->ctx, join->p.csr, join->q.csr, &out->shared, NULL));
         measure_sparse(join, out);
     } else if (measures_lengths(join->options.metric)) {
         GNOMON_TRY(measure(join, &join->p, sample != NULL ? sample->squares[0] : -1, &out->length));

@@ -4,7 +4,7 @@
 #include "lsh/families/family.h"
 #include "lsh/tune/tune.h"
 #include "metric/metric.h"
-#include "search/shared.h"
+#include "search/form.h"
 
 static const double per_product = 0.013;       /* a coordinate and function, among many queries */
 static const double per_cauchy_product = 0.12; /* with making the entries */

@@ -6,8 +6,8 @@
 #include "base/threads.h"
 #include "lsh/families/family.h"
 #include "lsh/tune/tuning.h"
+#include "search/form.h"
 #include "search/jaccard.h"
-#include "search/shared.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -110,8 +110,8 @@ static gnomon_status measure_points(gnomon_tuning *t)
         t->sizes.row = t->sizes.sparse ? 16 : 8; /* a factor, and an offset */
         bytes = 2 * (t->sizes.entry * entries + t->sizes.row * p->sparse->rows);
         if (t->sizes.sparse)
-            GNOMON_TRY(
-                gnomon_sparse_shared(t->ctx, t->queries->sparse, p->sparse, &t->sizes.shared));
+            GNOMON_TRY(gnomon_sparse_shared(t->ctx, t->queries->sparse, p->sparse, &t->sizes.shared,
+                                            NULL));
     }
     if (t->p.memory == 0) t->p.memory = bytes;
     const bool may = gnomon_metric_is(t->p.metric, GNOMON_METRIC_CODES);

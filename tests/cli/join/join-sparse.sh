@@ -3,7 +3,7 @@ needs npz
 # Sparse rows: the bytes of dense ones, whatever the threads and memory; clusters and checkpoints
 make_rows 400 11 > few.svm
 gnomon convert few.svm few.npz --quiet && gnomon convert few.npz dense.npy --quiet
-j() { gnomon join "$@" --quiet --json | grep -E '"(why|points_.*)"' | sed 's/^ *//'; }
+j() { gnomon join "$@" --quiet --json | grep -E '"(why|points_.*)"' | sed 's/^ *//; s/by the model .* s through an inverted index, .* s as dense rows/by the model/'; }
 for job in 'cosine 0.5' 'l2 9' 'ip 40' 'l1 12'; do
     set -- $job
     j dense.npy --metric $1 --threshold $2 -o dense.csv > /dev/null

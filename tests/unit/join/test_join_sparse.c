@@ -208,8 +208,8 @@ static void memory_holds_for_indexes(void **state)
 {
     (void)state;
     enum { ROWS = 16000, FEW = 400, LIMIT = 6 << 20 };
-    sparse_rows q = sparse_make(SPARSE_TEXT, ROWS, D, false, 46);
-    sparse_rows some = sparse_make(SPARSE_TEXT, FEW, D, false, 47);
+    sparse_rows q = sparse_make(SPARSE_TEXT, ROWS, D, true, 46);
+    sparse_rows some = sparse_make(SPARSE_TEXT, FEW, D, true, 47);
     for (int m = 0; m < METRICS; m++) {
         for (int self = 0; self < 2; self++) {
             const sparse_rows *p = self ? &q : &some, *other = self ? NULL : &q;

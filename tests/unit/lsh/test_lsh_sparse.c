@@ -3,7 +3,7 @@
 #include "join_testing.h"
 #include "project.h"
 #include "refusal.h"
-#include "search/shared.h"
+#include "search/form.h"
 #include "sparse_testing.h"
 
 #include <gnomon/lsh.h>
@@ -428,7 +428,7 @@ static gnomon_status join_step(gnomon_context *own, const gnomon_csr *rows)
 static gnomon_status shared_step(gnomon_context *own, const gnomon_csr *rows)
 {
     double shared;
-    return gnomon_sparse_shared(own, rows, rows, &shared);
+    return gnomon_sparse_shared(own, rows, rows, &shared, NULL);
 }
 
 /* Every allocation fails in turn: the call then says MEMORY, and nothing is left behind. */
@@ -489,7 +489,7 @@ static void shared_columns(void **state)
         const double share = (double)((P + c + 1) / (c + 2)) / P;
         want += share * share;
     }
-    ASSERT_OK(ctx, gnomon_sparse_shared(ctx, &rows, &rows, &shared));
+    ASSERT_OK(ctx, gnomon_sparse_shared(ctx, &rows, &rows, &shared, NULL));
     assert_true(fabs(shared - want) < 1e-12);
     free(indices);
     free(values);
