@@ -19,6 +19,8 @@
 #include <stdbool.h>
 
 enum { GNOMON_LANES = 16 };
+/* Columns of a product with A^T A: two lines of the cache in single precision. */
+enum { GNOMON_NORMAL = 2 * GNOMON_LANES };
 
 /* Tiles that so many points take. */
 static inline int64_t gnomon_tiles_of(int64_t points)
@@ -122,6 +124,27 @@ typedef struct gnomon_kernels {
                     int64_t sums_stride, bool onto);
     /* out[i] = halves[i] as fp32, for i < count. */
     void (*to_f32)(const uint16_t *halves, int64_t count, float *out);
+
+    /* w += A^T (A z - 1 less^T) for GNOMON_NORMAL columns of z and w, whose rows are stride numbers
+     * apart. A: so many rows; offsets[0] belongs to indices[0] and values[0]. A row's sums run over
+     * its nonzeros in order, by fused multiply-adds. */
+    void (*normal_f32)(int64_t rows, const int64_t *offsets, const int64_t *indices,
+                       const float *values, const float *less, int64_t stride, const float *z,
+                       float *w);
+    void (*normal_f64)(int64_t rows, const int64_t *offsets, const int64_t *indices,
+                       const double *values, const double *less, int64_t stride, const double *z,
+                       double *w);
+    /* The same a row at a time, of either precision's values: GNOMON_LANES sums in fp64 of
+     * values[i] z[indices[i] * stride + l], and w[indices[i] * stride + l] += values[i] y[l]. Both
+     * run over i in order, by fused multiply-adds. */
+    void (*gather_f32)(int64_t count, const int64_t *indices, const void *values, bool f64,
+                       int64_t stride, const float *z, double *sums);
+    void (*gather_f64)(int64_t count, const int64_t *indices, const void *values, bool f64,
+                       int64_t stride, const double *z, double *sums);
+    void (*scatter_f32)(int64_t count, const int64_t *indices, const void *values, bool f64,
+                        int64_t stride, const float *y, float *w);
+    void (*scatter_f64)(int64_t count, const int64_t *indices, const void *values, bool f64,
+                        int64_t stride, const double *y, double *w);
 
     const gnomon_search_kernels *search;
     /* ranked[i] = 2^32 * (the squared distance of query from the code of ids[i]) + ids[i], for i <

@@ -72,9 +72,12 @@ typedef struct gnomon_svd_options {
                            better choice. rank + oversample is limited to min(m, n) */
     int power; /* power iterations, 0 ... 100; -1 (default): 6, with a tolerance 2. They take 2
                   power + 2 passes; on the CPU with a fixed rank and power >= 2 they are shifted,
-                  and take one pass less. With a tolerance on the CPU iterations continue until the
-                  rank has converged; with power 0, and for tolerances near rounding, the factors
-                  are built by blocks with 'power' iterations each (docs/reference/svd.md) */
+                  and take one pass less; of sparse rows with rank + oversample >= 64 a Krylov space
+                  of about the same accuracy replaces them where it suits the matrix, and takes
+                  (rank + oversample) (1 + 0.3 power) / 32 + 5 passes. With a tolerance on the CPU
+                  iterations continue until the rank has converged; with power 0, and for tolerances
+                  near rounding, the factors are built by blocks with 'power' iterations each
+                  (docs/reference/svd.md) */
     int64_t
         block; /* with a tolerance: columns of the first projection, or of each block; 0: 32. On a
                   GPU: columns of the first projection, doubled until they are enough; 0: 128 */

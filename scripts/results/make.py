@@ -237,7 +237,7 @@ def index():
              "lsh.md": "hashing and tables on GPUs, and the LSH pipelines of a report compared with ours",
              "dedup.md": "deduplication of texts: times beside rensa and datasketch, and corpora that are made to be hard",
              "python.md": "the Python package: calls, estimators beside scikit-learn's, searches beside FAISS and pynndescent",
-             "sparse.md": "sparse rows: joins and searches of texts, beside SciPy, sparse-dot-topn and scikit-learn",
+             "sparse.md": "sparse rows: joins, searches and factorisations of texts, beside SciPy, sparse-dot-topn and scikit-learn",
              "hosvd.md": "Tucker decompositions compared with Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "guarantee.md": "search by hashing: recall guarantees with 30 seeds, speed compared with FAISS",
              "choice.md": "the accuracy of the cost model and of the choices of `--operator auto`"}

@@ -1,5 +1,5 @@
-"""docs/results/sparse.md: joins and searches of sparse rows beside SciPy, sparse-dot-topn and scikit-learn, from the record of
-bench/cpu/sparse.py."""
+"""docs/results/sparse.md: joins, searches and factorisations of sparse rows beside SciPy, sparse-dot-topn and scikit-learn, from the
+records of bench/cpu/sparse.py and sparse_svd.py."""
 from pages import load, pages, plot, table
 
 WORDS = """# Sparse rows beside SciPy, sparse-dot-topn and scikit-learn
@@ -100,6 +100,25 @@ def index_part(record):
             table(["points", "making the file, s", "MiB", "opening, ms", "first, ms", "median, ms", "99 %, ms", "slowest, ms", "no index, ms", "differing"], rows))
 
 
+def svd_part(record):
+    texts, rows = record["shape"], []
+    spread = max(e["cpu_seconds"] / e["least_cpu_seconds"] - 1 for e in record["rows"])
+    for e in record["rows"]:
+        same = {o["who"]: o["seconds"] for o in record["rows"] if (o["threads"], o["center"]) == (e["threads"], e["center"])}
+        peers = [seconds for who, seconds in same.items() if not who.startswith("gnomon")]
+        times = ", ".join(f"{seconds / e['seconds']:.2f}" for seconds in peers) if e["who"].startswith("gnomon") else ""
+        rows.append([e["threads"], "PCA" if e["center"] else "SVD", e["who"], f"{e['cpu_seconds']:.2f}", f"{e['seconds']:.2f}", times, f"{e['residual']:.8f}"])
+    return ("\n## Singular values and principal components\n\n"
+            f"{texts[0]:,} × {texts[1]:,}, {record['nonzeros']:,} nonzeros, {record['dtype']}, rank {record['rank']}, all in one run of "
+            f"`bench/cpu/sparse_svd.py`, medians of {record['rounds']} rounds in turns. Six iterations are gnomon's default; ten are as near to the best as "
+            "ARPACK. gnomon's time is with its certificate unless it says none, scikit-learn's that of `fit_transform`. *Times as fast* compares "
+            "seconds by the clock, for the SVD with `randomized` and with `arpack`. Of one job's processor seconds the median is up to "
+            f"{100 * spread:.0f} % above the least. Residuals |A − A V Vᵀ| / |A| are computed from the components in double "
+            f"precision. gnomon: {record['blas']}; peers: {', '.join(record['peer_blas'])}; scikit-learn {record['sklearn']}. "
+            "How it works: [svd.md](../reference/svd.md#the-steps).\n\n" +
+            table(["threads", "job", "who", "processor, s", "clock, s", "times as fast", "residual"], rows))
+
+
 def make():
     record = load("sparse-cpu.json")
     if record is None:
@@ -113,3 +132,6 @@ def make():
     queried = load("sparse-index-cpu.json")
     if queried:
         pages["sparse.md"] += index_part(queried)
+    factors = load("sparse-svd-cpu.json")
+    if factors is not None:
+        pages["sparse.md"] += svd_part(factors)

@@ -5,8 +5,10 @@
 #undef VR
 #undef REAL
 #undef VEC
+#undef LOAD_F64
 #define real       double
 #define vr         vd
 #define VR         VD
 #define REAL(name) name##_f64
 #define VEC(name)  vd_##name
+#define LOAD_F64   vd_load

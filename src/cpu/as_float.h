@@ -5,8 +5,10 @@
 #undef VR
 #undef REAL
 #undef VEC
+#undef LOAD_F64
 #define real       float
 #define vr         vf
 #define VR         VW
 #define REAL(name) name##_f32
 #define VEC(name)  vf_##name
+#define LOAD_F64   vd_load_float

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "gemm/job.h"
 #include "linalg/blas.h"
+#include "project/blocks.h"
 #include "project/job.h"
 #include "svd/center.h"
 #include "svd/row_source.h"
@@ -12,10 +13,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROWS = 512, COLS = 512, SPARSE_ROWS = 64, SPARSE_COLS = 16 };
+enum { ROWS = 512, COLS = 512, SPARSE_ROWS = 64, SPARSE_COLS = GNOMON_LANES };
 
 typedef struct product {
     const gnomon_piece *piece;
+    const gnomon_kernels *kernels; /* of sparse rows */
     bool f64;
     const gnomon_tall *in, *out;
     int64_t row_blocks;
@@ -74,6 +76,12 @@ static void adjoint_block(void *arg, int64_t task, int worker)
                      offset(p->in, 0, col), s, 1.0, offset(p->out, row, col), s);
 }
 
+static double value_at(const gnomon_csr *a, int64_t i)
+{
+    return a->dtype == GNOMON_F64 ? ((const double *)a->values)[i]
+                                  : (double)((const float *)a->values)[i];
+}
+
 /* out[j] += value * in[j]. */
 static void add(bool f64, int64_t count, double value, const void *in, void *out)
 {
@@ -91,59 +99,84 @@ static void add(bool f64, int64_t count, double value, const void *in, void *out
     }
 }
 
-static double value_at(const gnomon_csr *a, int64_t i)
-{
-    return a->dtype == GNOMON_F64 ? ((const double *)a->values)[i]
-                                  : (double)((const float *)a->values)[i];
-}
-
 /* sums[j] += value * in[j]. */
 static void add_to_f64(bool f64, int64_t count, double value, const void *in, double *sums)
 {
-    if (f64) {
-        for (int64_t j = 0; j < count; j++)
-            sums[j] += value * ((const double *)in)[j];
-    } else {
-        for (int64_t j = 0; j < count; j++)
-            sums[j] += value * (double)((const float *)in)[j];
-    }
+    for (int64_t j = 0; f64 && j < count; j++)
+        sums[j] += value * ((const double *)in)[j];
+    for (int64_t j = 0; !f64 && j < count; j++)
+        sums[j] += value * (double)((const float *)in)[j];
 }
 
+static const void *values_at(const gnomon_csr *a, int64_t i)
+{
+    return (const char *)a->values + (size_t)i * gnomon_tall_size(a->dtype == GNOMON_F64);
+}
+
+/* sums[l] = the row times columns [col, col + width) of in, in fp64. */
+static void gather(const product *p, int64_t row, int64_t col, int64_t width, double *sums)
+{
+    const gnomon_csr *a = &p->piece->csr;
+    const gnomon_tall *in = p->in;
+    const int64_t first = a->offsets[row] - a->offsets[0];
+    const int64_t count = a->offsets[row + 1] - a->offsets[row];
+    const int64_t *indices = a->indices + first;
+    const bool f64 = a->dtype == GNOMON_F64;
+    if (width == GNOMON_LANES) {
+        if (p->f64)
+            p->kernels->gather_f64(count, indices, values_at(a, first), f64, in->cols,
+                                   offset(in, 0, col), sums);
+        else
+            p->kernels->gather_f32(count, indices, values_at(a, first), f64, in->cols,
+                                   offset(in, 0, col), sums);
+        return;
+    }
+    memset(sums, 0, (size_t)width * sizeof *sums);
+    for (int64_t i = 0; i < count; i++)
+        add_to_f64(p->f64, width, value_at(a, first + i), offset(in, indices[i], col), sums);
+}
+
+/* out = piece * in less the correction, sums in fp64, some columns at a time. */
 static void apply_sparse(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const product *p = arg;
     const gnomon_csr *a = &p->piece->csr;
     const int64_t end = gnomon_min((task + 1) * SPARSE_ROWS, a->rows), s = p->in->cols;
-    for (int64_t row = task * SPARSE_ROWS; row < end; row++) {
-        void *out = gnomon_tall_row(p->out, row);
-        memset(out, 0, (size_t)s * gnomon_tall_size(p->f64));
-        for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
-             i++)
-            add(p->f64, s, value_at(a, i), gnomon_tall_row(p->in, a->indices[i]), out);
+    for (int64_t col = 0; col < s;) {
+        /* The last columns go with some of those before, which get the same numbers again. */
+        const int64_t from = s >= SPARSE_COLS ? gnomon_min(col, s - SPARSE_COLS) : col;
+        const int64_t width = gnomon_min(SPARSE_COLS, s - from);
+        for (int64_t row = task * SPARSE_ROWS; row < end; row++) {
+            double sums[SPARSE_COLS];
+            gather(p, row, from, width, sums);
+            for (int64_t j = 0; p->correction != NULL && j < width; j++)
+                sums[j] -= p->correction[from + j];
+            gnomon_f64_to_type(p->f64, width, sums, offset(p->out, row, from));
+        }
+        col = from + width;
     }
 }
 
-/* The same with sums in double precision, some columns at a time, less the correction. */
-static void apply_sparse_closely(void *arg, int64_t task, int worker)
+/* out[:, col ...] += value in, for the nonzeros of a row; in and out of the type f64 tells. */
+static void scatter(const product *p, bool f64, int64_t row, int64_t width, const void *in,
+                    void *out)
 {
-    (void)worker;
-    const product *p = arg;
     const gnomon_csr *a = &p->piece->csr;
-    const int64_t end = gnomon_min((task + 1) * SPARSE_ROWS, a->rows), s = p->in->cols;
-    for (int64_t row = task * SPARSE_ROWS; row < end; row++) {
-        const int64_t first = a->offsets[row] - a->offsets[0];
-        const int64_t count = a->offsets[row + 1] - a->offsets[row];
-        for (int64_t col = 0; col < s; col += SPARSE_COLS) {
-            const int64_t width = gnomon_min(SPARSE_COLS, s - col);
-            double sums[SPARSE_COLS] = {0};
-            for (int64_t i = first; i < first + count; i++)
-                add_to_f64(p->f64, width, value_at(a, i), offset(p->in, a->indices[i], col), sums);
-            for (int64_t j = 0; p->correction != NULL && j < width; j++)
-                sums[j] -= p->correction[col + j];
-            gnomon_f64_to_type(p->f64, width, sums, offset(p->out, row, col));
-        }
+    const int64_t first = a->offsets[row] - a->offsets[0], s = p->in->cols;
+    const int64_t count = a->offsets[row + 1] - a->offsets[row];
+    const int64_t *indices = a->indices + first;
+    const bool of_f64 = a->dtype == GNOMON_F64;
+    if (width == GNOMON_LANES) {
+        if (f64)
+            p->kernels->scatter_f64(count, indices, values_at(a, first), of_f64, s, in, out);
+        else
+            p->kernels->scatter_f32(count, indices, values_at(a, first), of_f64, s, in, out);
+        return;
     }
+    for (int64_t i = 0; i < count; i++)
+        add(f64, width, value_at(a, first + i), in,
+            (char *)out + (size_t)(indices[i] * s) * gnomon_tall_size(f64));
 }
 
 /* Each task has some columns of the result to itself and goes through all entries: z += A^T q -
@@ -161,10 +194,11 @@ static void adjoint_centered(void *arg, int64_t task, int worker)
             sums[l] = 0;
     }
     for (int64_t row = 0; row < a->rows; row++) {
-        const void *in = offset(p->in, row, col);
-        for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
-             i++)
-            add_to_f64(p->f64, count, value_at(a, i), in, p->sums + a->indices[i] * s + col);
+        const void *from = offset(p->in, row, col);
+        double in[SPARSE_COLS];
+        for (int64_t l = 0; l < count; l++)
+            in[l] = p->f64 ? ((const double *)from)[l] : (double)((const float *)from)[l];
+        scatter(p, true, row, count, in, p->sums + col);
     }
     for (int64_t j = 0; j < p->out->rows; j++) {
         const double *sums = p->sums + j * s + col;
@@ -184,14 +218,9 @@ static void adjoint_sparse(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const product *p = arg;
-    const gnomon_csr *a = &p->piece->csr;
     const int64_t col = task * SPARSE_COLS, count = gnomon_min(SPARSE_COLS, p->in->cols - col);
-    for (int64_t row = 0; row < a->rows; row++) {
-        const void *in = offset(p->in, row, col);
-        for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
-             i++)
-            add(p->f64, count, value_at(a, i), in, offset(p->out, a->indices[i], col));
-    }
+    for (int64_t row = 0; row < p->piece->csr.rows; row++)
+        scatter(p, p->f64, row, count, offset(p->in, row, col), offset(p->out, 0, col));
 }
 
 static void zero(const gnomon_tall *t)
@@ -204,7 +233,11 @@ static void zero(const gnomon_tall *t)
 static gnomon_status apply_centered(gnomon_row_source *source, const gnomon_piece *piece,
                                     const gnomon_tall *w, const gnomon_tall *out)
 {
-    product p = {.piece = piece, .f64 = source->f64, .in = w, .out = out};
+    product p = {.piece = piece,
+                 .kernels = gnomon_context_kernels(source->ctx),
+                 .f64 = source->f64,
+                 .in = w,
+                 .out = out};
     if (source->norm == 0) {
         zero(out);
         return GNOMON_OK;
@@ -214,8 +247,7 @@ static gnomon_status apply_centered(gnomon_row_source *source, const gnomon_piec
     gnomon_center_sums(source->ctx, w, source->center.offset, p.correction);
     for (int64_t j = 0; j < w->cols; j++)
         p.correction[j] = ldexp(p.correction[j], -source->exponent);
-    gnomon_parallel(source->ctx, (piece->rows + SPARSE_ROWS - 1) / SPARSE_ROWS,
-                    apply_sparse_closely, &p);
+    gnomon_parallel(source->ctx, (piece->rows + SPARSE_ROWS - 1) / SPARSE_ROWS, apply_sparse, &p);
     gnomon_free(source->ctx, p.correction);
     return GNOMON_OK;
 }
@@ -224,6 +256,7 @@ gnomon_status gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *
                                  const gnomon_tall *w, const gnomon_tall *out)
 {
     product p = {.piece = piece,
+                 .kernels = gnomon_context_kernels(source->ctx),
                  .f64 = source->f64,
                  .in = w,
                  .out = out,
@@ -242,6 +275,7 @@ static gnomon_status adjoin_centered(gnomon_row_source *source, const gnomon_pie
                                      const gnomon_tall *q, const gnomon_tall *z)
 {
     product p = {.piece = piece,
+                 .kernels = gnomon_context_kernels(source->ctx),
                  .f64 = source->f64,
                  .in = q,
                  .out = z,
@@ -266,6 +300,7 @@ gnomon_status gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece
                                    const gnomon_tall *q, const gnomon_tall *z)
 {
     product p = {.piece = piece,
+                 .kernels = gnomon_context_kernels(source->ctx),
                  .f64 = source->f64,
                  .in = q,
                  .out = z,
@@ -407,9 +442,12 @@ gnomon_status gnomon_row_source_apply_f64(gnomon_row_source *source, const gnomo
         if (piece.sparse && source->centered) {
             GNOMON_TRY(apply_centered(source, &piece, w, &out));
         } else if (piece.sparse) {
-            product p = {.piece = &piece, .in = w, .out = &out};
-            gnomon_parallel(source->ctx, (piece.rows + SPARSE_ROWS - 1) / SPARSE_ROWS,
-                            apply_sparse_closely, &p);
+            product p = {.piece = &piece,
+                         .kernels = gnomon_context_kernels(source->ctx),
+                         .in = w,
+                         .out = &out};
+            gnomon_parallel(source->ctx, (piece.rows + SPARSE_ROWS - 1) / SPARSE_ROWS, apply_sparse,
+                            &p);
         } else {
             GNOMON_TRY(multiply_closely(source->ctx, &piece.dense, w, 0, &out));
         }

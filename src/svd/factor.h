@@ -44,6 +44,9 @@ gnomon_status gnomon_factor_operator(gnomon_factor *f, int64_t columns, bool sta
 
 /* Fills q and bt: a fixed number of columns; as many as the tolerance asks for; reading once. */
 gnomon_status gnomon_range_fixed(gnomon_factor *f);
+/* z (cols x columns), orthonormal, of sparse rows by a Krylov space of about the accuracy that
+ * options.power iterations have. *done false: it does not suit the matrix, z is not filled. */
+gnomon_status gnomon_range_krylov(gnomon_factor *f, const gnomon_tall *z, bool *done);
 gnomon_status gnomon_range_adaptive(gnomon_factor *f);
 gnomon_status gnomon_range_single(gnomon_factor *f);
 /* As many columns as the tolerance asks for, found by the squares of the singular values. *met

@@ -133,9 +133,16 @@ gnomon_status gnomon_range_fixed(gnomon_factor *f)
     f->of_transpose = f->options.power > 1;
     gnomon_tall *y = f->of_transpose ? &f->bt : &f->q, *z = f->of_transpose ? &f->q : &f->bt;
     GNOMON_TRY(gnomon_factor_operator(f, columns, f->of_transpose && columns >= MANY));
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.rows, columns, false, "the range", y));
     GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, columns, false,
                                 "the projected matrix", z));
+    bool done = false;
+    if (f->of_transpose) GNOMON_TRY(gnomon_range_krylov(f, z, &done));
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.rows, columns, false, "the range", y));
+    if (done) {
+        GNOMON_TRY(gnomon_row_source_apply_f64(&f->source, z, y));
+        f->out->power_seconds += gnomon_lap(&f->clock);
+        return GNOMON_OK;
+    }
     GNOMON_TRY(gnomon_row_source_sketch(&f->source, f->op, 0, y));
     f->out->project_seconds += gnomon_lap(&f->clock);
     return f->of_transpose ? iterate_shifted(f, y, z) : iterate(f, y, z);

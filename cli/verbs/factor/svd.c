@@ -64,7 +64,8 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
          .high = 100,
          .value = "Q",
          .help = "power iterations (default 6; with --tolerance as many as the singular values "
-                 "need to converge); each reads the data twice"},
+                 "need to converge); each reads the data twice; of sparse rows often fewer "
+                 "passes, by a Krylov space"},
         {.name = "oversample",
          .type = CLI_INT,
          .target = &r->options.oversample,

@@ -416,6 +416,56 @@ static void test_every_allocation(void **state)
     }
 }
 
+/* The same of sparse rows that a Krylov space suits, of another type than the work's, less their
+ * mean. */
+static void test_every_allocation_of_krylov(void **state)
+{
+    (void)state;
+    enum { M = 800, D = 780, EACH = 4, K = 54, PASSES = 9 };
+    static double values[M * EACH];
+    static int64_t offsets[M + 1], indices[M * EACH];
+    uint64_t draws = 3;
+    for (int i = 0; i < M * EACH; i++) {
+        const int row = i / EACH, place = i % EACH;
+        values[i] = draw_normal(&draws) * (1 + row % 7);
+        indices[i] = D / EACH * place + (row * (2 * place + 1) + place) % (D / EACH);
+        offsets[row + 1] = i + 1;
+    }
+    const gnomon_csr csr = {M, D, offsets, indices, values, GNOMON_F64};
+    for (long at = -1, done = 0; !done; at++) {
+        refusal r = {.at = -1};
+        const gnomon_allocator allocator = {&r, refusing, releasing};
+        gnomon_context_options context = GNOMON_CONTEXT_OPTIONS_INIT;
+        gnomon_context *ctx = NULL;
+        context.device = "cpu";
+        context.threads = 1;
+        context.allocator = &allocator;
+        assert_int_equal(gnomon_context_create(&context, &ctx), GNOMON_OK);
+        if (at >= 0) r.at = r.calls + at;
+        gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+        gnomon_svd svd = {.struct_size = sizeof svd};
+        options.rank = K;
+        options.power = 2;
+        options.dtype = GNOMON_F32;
+        options.center = true;
+        options.test_vectors = 0;
+        const gnomon_status status = gnomon_svd_csr(ctx, &csr, &options, &svd);
+        if (at < 0) {
+            expect(ctx, status, GNOMON_OK);
+            assert_int_equal(svd.passes, PASSES);
+        }
+        done = at >= 0 && status == GNOMON_OK;
+        if (at >= 0 && !done) {
+            assert_int_equal(status, GNOMON_ERROR_MEMORY);
+            assert_null(svd.u.data);
+            assert_null(svd.s);
+        }
+        gnomon_svd_free(ctx, &svd);
+        gnomon_context_destroy(ctx);
+        assert_true(r.out == 0);
+    }
+}
+
 int main(void)
 {
     if (gnomon_svd_missing() != NULL) {
@@ -431,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_shift),
         cmocka_unit_test(test_start),
         cmocka_unit_test(test_every_allocation),
+        cmocka_unit_test(test_every_allocation_of_krylov),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,111 @@
+/* The kernels of products with sparse rows: against sums written out here, to the bit at every
+ * level. */
+#include "base/isa.h"
+#include "kernels.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Rows of 0, 1, ... nonzeros, the last column among them, stored from offset 3 on. */
+enum { ROWS = 9, COLS = 50, STRIDE = 37, FIRST = 3, SIZE = COLS * STRIDE };
+
+static int64_t offsets[ROWS + 1], indices[ROWS * ROWS];
+static double values_f64[ROWS * ROWS];
+static float values_f32[ROWS * ROWS];
+
+static double number(int64_t i)
+{
+    return (double)((i * 7919 + 13) % 1009 - 500) / 97;
+}
+
+static void make_rows(void)
+{
+    offsets[0] = FIRST;
+    for (int64_t row = 0; row < ROWS; row++) {
+        offsets[row + 1] = offsets[row] + row;
+        for (int64_t i = 0; i < row; i++)
+            indices[offsets[row] - FIRST + i] = i == row - 1 ? COLS - 1 : row + 5 * i;
+    }
+    for (int64_t i = 0; i < ROWS * ROWS; i++) {
+        values_f64[i] = number(i);
+        values_f32[i] = (float)number(i);
+    }
+}
+
+#define DEFINE_TEST(type, suffix, fused)                                                           \
+    static void level_##suffix(const gnomon_kernels *k)                                            \
+    {                                                                                              \
+        static type z[SIZE], w[SIZE], expected[SIZE];                                              \
+        type less[GNOMON_NORMAL];                                                                  \
+        for (int64_t i = 0; i < SIZE; i++) {                                                       \
+            z[i] = (type)number(3 * i);                                                            \
+            w[i] = expected[i] = (type)number(5 * i + 1);                                          \
+        }                                                                                          \
+        for (int64_t l = 0; l < GNOMON_NORMAL; l++)                                                \
+            less[l] = (type)number(11 * l);                                                        \
+        for (int64_t row = 0; row < ROWS; row++) {                                                 \
+            const int64_t begin = offsets[row] - FIRST, end = offsets[row + 1] - FIRST;            \
+            for (int64_t l = 0; l < GNOMON_NORMAL; l++) {                                          \
+                type y = -less[l];                                                                 \
+                for (int64_t i = begin; i < end; i++)                                              \
+                    y = fused(values_##suffix[i], z[indices[i] * STRIDE + l], y);                  \
+                for (int64_t i = begin; i < end; i++)                                              \
+                    expected[indices[i] * STRIDE + l] =                                            \
+                        fused(values_##suffix[i], y, expected[indices[i] * STRIDE + l]);           \
+            }                                                                                      \
+        }                                                                                          \
+        k->normal_##suffix(ROWS, offsets, indices, values_##suffix, less, STRIDE, z, w);           \
+        assert_memory_equal(w, expected, sizeof w);                                                \
+        for (int of_f64 = 0; of_f64 < 2; of_f64++) {                                               \
+            for (int64_t row = 0; row < ROWS; row++) {                                             \
+                const int64_t begin = offsets[row] - FIRST, end = offsets[row + 1] - FIRST;        \
+                const void *values = of_f64 ? (const void *)(values_f64 + begin)                   \
+                                            : (const void *)(values_f32 + begin);                  \
+                double sums[GNOMON_LANES];                                                         \
+                k->gather_##suffix(end - begin, indices + begin, values, of_f64, STRIDE, z, sums); \
+                for (int64_t l = 0; l < GNOMON_LANES; l++) {                                       \
+                    double sum = 0;                                                                \
+                    for (int64_t i = begin; i < end; i++) {                                        \
+                        const double value = of_f64 ? values_f64[i] : (double)values_f32[i];       \
+                        const int64_t at = indices[i] * STRIDE + l;                                \
+                        sum = fma(value, (double)z[at], sum);                                      \
+                        expected[at] = fused((type)value, less[l], expected[at]);                  \
+                    }                                                                              \
+                    assert_memory_equal(&sums[l], &sum, sizeof sum);                               \
+                }                                                                                  \
+                k->scatter_##suffix(end - begin, indices + begin, values, of_f64, STRIDE, less,    \
+                                    w);                                                            \
+                assert_memory_equal(w, expected, sizeof w);                                        \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+DEFINE_TEST(float, f32, fmaf)
+DEFINE_TEST(double, f64, fma)
+
+static void rows_at_every_level(void **state)
+{
+    (void)state;
+    int tried = 0;
+    make_rows();
+    for (int l = 0; l < GNOMON_ISA_COUNT; l++) {
+        const gnomon_kernels *k = gnomon_cpu_kernels(gnomon_isa_name((gnomon_isa)l));
+        if (k == NULL || !gnomon_isa_available((gnomon_isa)l)) continue;
+        level_f32(k);
+        level_f64(k);
+        tried++;
+    }
+    assert_true(tried > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_at_every_level)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
