@@ -263,6 +263,14 @@ void gnomon_blas_leave(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Others may set the number meanwhile, as scikit-learn's threadpoolctl does when it restores what
+ * it found: it is looked at before every call, and then only a call that it comes into is cut
+ * otherwise. */
+static void keep_to_one_thread(void)
+{
+    if (blas.get_threads() != 1) blas.set_threads(1);
+}
+
 void gnomon_blas_gemm(bool f64, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                       double alpha, const void *a, int64_t lda, const void *b, int64_t ldb,
                       double beta, void *c, int64_t ldc)
@@ -270,6 +278,7 @@ void gnomon_blas_gemm(bool f64, bool transpose_a, bool transpose_b, int64_t m, i
     const int ta = transpose_a ? TRANSPOSE : NO_TRANSPOSE;
     const int tb = transpose_b ? TRANSPOSE : NO_TRANSPOSE;
     if (m == 0 || n == 0) return;
+    keep_to_one_thread();
     if (f64)
         blas.dgemm(ROW_MAJOR, ta, tb, (int)m, (int)n, (int)k, alpha, a, (int)lda, b, (int)ldb, beta,
                    c, (int)ldc);
@@ -280,6 +289,7 @@ void gnomon_blas_gemm(bool f64, bool transpose_a, bool transpose_b, int64_t m, i
 
 void gnomon_blas_gram(int64_t n, int64_t rows, const double *a, double *c)
 {
+    keep_to_one_thread();
     blas.dsyrk(ROW_MAJOR, UPPER, TRANSPOSE, (int)n, (int)rows, 1.0, a, (int)n, 1.0, c, (int)n);
 }
 
@@ -288,12 +298,14 @@ bool gnomon_blas_cholesky(int64_t n, double *a)
     const int size = (int)n;
     int info = 0;
     /* Fortran sees the transpose: the upper triangle is its lower one. */
+    keep_to_one_thread();
     blas.dpotrf("L", &size, a, &size, &info, 1);
     return info == 0;
 }
 
 void gnomon_blas_divide(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb)
 {
+    keep_to_one_thread();
     if (f64)
         blas.dtrsm(ROW_MAJOR, RIGHT, UPPER, NO_TRANSPOSE, NON_UNIT, (int)m, (int)n, 1.0, r, (int)n,
                    b, (int)ldb);
@@ -305,6 +317,7 @@ void gnomon_blas_divide(bool f64, int64_t m, int64_t n, const void *r, void *b, 
 void gnomon_blas_divide_rows(int64_t n, int64_t rows, const double *r, double *b)
 {
     if (rows == 0) return;
+    keep_to_one_thread();
     blas.dtrsm(ROW_MAJOR, RIGHT, UPPER, TRANSPOSE, NON_UNIT, (int)rows, (int)n, 1.0, r, (int)n, b,
                (int)n);
 }
@@ -335,12 +348,14 @@ bool gnomon_blas_qr(bool f64, int64_t m, int64_t n, void *a, void *r, void *tau,
     const int rows = (int)n, cols = (int)m, count = (int)work_count;
     const size_t size = f64 ? sizeof(double) : sizeof(float);
     int info = 0;
+    keep_to_one_thread();
     blas.gelqf[f64](&rows, &cols, a, &rows, tau, work, &count, &info);
     if (info != 0) return false;
     memset(r, 0, (size_t)(n * n) * size);
     for (int64_t i = 0; i < n; i++)
         memcpy((char *)r + (size_t)(i * n + i) * size, (const char *)a + (size_t)(i * n + i) * size,
                (size_t)(n - i) * size);
+    keep_to_one_thread();
     blas.orglq[f64](&rows, &cols, &rows, a, &rows, tau, work, &count, &info);
     return info == 0;
 }
@@ -364,6 +379,7 @@ bool gnomon_blas_svd(int64_t n, double *a, const double *copy, double *s, double
     int info = 0;
     /* Fortran factors the transpose: its U is our V^T and the other way round. */
     memcpy(a, copy, (size_t)(n * n) * sizeof *a);
+    keep_to_one_thread();
     blas.dgesdd("A", &size, &size, a, &size, s, vt, &size, u, &size, work, &count, index, &info, 1);
     if (info == 0) return true;
     memcpy(a, copy, (size_t)(n * n) * sizeof *a);
@@ -389,6 +405,7 @@ static bool eigen(const char *job, int64_t n, double *a, double *values, double 
     const int size = (int)n, count = (int)work_count, indices = (int)index_count;
     int info = 0;
     /* Fortran sees the transpose: the upper triangle is its lower one, vectors are its columns. */
+    keep_to_one_thread();
     blas.dsyevd(job, "L", &size, a, &size, values, work, &count, index, &indices, &info, 1, 1);
     return info == 0;
 }

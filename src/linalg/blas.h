@@ -4,7 +4,8 @@
  * loaded, which work that never factors anything should not pay for, and a machine without it
  * keeps all the rest. Matrices are row-major, as the library's points are.
  *
- * Every call runs on the calling thread (gnomon_blas_enter). Work is cut into blocks whose
+ * Every call runs on the calling thread (gnomon_blas_enter), unless another library of the process
+ * sets the number of threads in the middle of it. Work is cut into blocks whose
  * shape depends on the problem alone, so that results do not depend on the number of threads. */
 #ifndef GNOMON_SVD_BLAS_H
 #define GNOMON_SVD_BLAS_H
