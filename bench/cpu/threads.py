@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Every job at 1, 2, 4, ... threads, beside what the machine itself gains: SGEMM by NumPy's BLAS and a read of 1 GiB.
 
-usage: threads.py [--threads 1 2 4 8 16] [--rounds 3] [--job TEXT]... [-o RECORD.json]
+usage: threads.py [--threads 1 2 4 8 16] [--rounds 3] [--job TEXT]... [--commit TEXT] [-o RECORD.json]
 
 Needs the Python package (PYTHONPATH, GNOMON_LIBRARY) and NumPy; SciPy for sparse points. Each number of threads has a
 process of its own, since OpenBLAS reads its number once. A job's time is the least of the rounds, after one that
-isn't counted; points are made once for all. 'busy' is processor seconds by wall seconds: what lies between it and the
+isn't counted. 'busy' is processor seconds by wall seconds: what lies between it and the
 threads has waited.
 """
 import argparse
@@ -184,6 +184,7 @@ def main():
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2, 4, 8, 16])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--job", action="append", default=[])
+    parser.add_argument("--commit", default="", help="of the library, for the record")
     parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
     parser.add_argument("-o", "--output")
     args = parser.parse_args()
@@ -191,10 +192,16 @@ def main():
         measure(args.measure, args.rounds, args.job)
         return
     import gnomon
+    from gnomon._context import owned_context
+    from gnomon._factor import svd_blas
+    from gnomon._library import lib
+    context = owned_context()
+    isa = lib.gnomon_context_isa(context.handle).decode()
     cpu = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
     found = []
     result = {"bench": "threads", "version": gnomon.__version__, "cpu": cpu.group(1).strip() if cpu else "",
-              "cores": os.cpu_count(), "rounds": args.rounds, "cases": found}
+              "cores": os.cpu_count(), "isa": isa, "blas": svd_blas().split(" (")[0], "commit": args.commit, "rounds": args.rounds,
+              "cases": found}
     for threads in args.threads:
         if threads > os.cpu_count():
             continue

@@ -21,6 +21,7 @@ import python
 import sparse
 import guarantee
 import svd
+import threads
 from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table, wrapped
 
 
@@ -238,6 +239,7 @@ def index():
              "dedup.md": "deduplication of texts: times beside rensa and datasketch, and corpora that are made to be hard",
              "python.md": "the Python package: calls, estimators beside scikit-learn's, searches beside FAISS and pynndescent",
              "sparse.md": "sparse rows: joins, searches and factorisations of texts, beside SciPy, sparse-dot-topn and scikit-learn",
+             "threads.md": "what each job gains from more threads, beside SGEMM and a read of memory",
              "hosvd.md": "Tucker decompositions compared with Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "guarantee.md": "search by hashing: recall guarantees with 30 seeds, speed compared with FAISS",
              "choice.md": "the accuracy of the cost model and of the choices of `--operator auto`"}
@@ -259,6 +261,7 @@ hosvd.make()
 join.make()
 lsh.make()
 sparse.make()
+threads.make()
 dedup.make()
 python.make()
 guarantee.make()
