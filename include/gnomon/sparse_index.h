@@ -14,7 +14,7 @@
  *         const int64_t offsets[] = {0, 2, 3, 5}, columns[] = {0, 1, 1, 0, 2}, row[] = {0, 1};
  *         const float values[] = {1, 2, 1, 3, 1};
  *         const gnomon_csr points = {3, 4, offsets, columns, values, GNOMON_F32};
- *         const gnomon_csr query = {1, 4, row, columns, values, GNOMON_F32}; // column 0 alone
+ *         const gnomon_csr query = {1, 4, row, columns, values, GNOMON_F32};
  *         gnomon_search_options wanted = GNOMON_SEARCH_OPTIONS_INIT;
  *         gnomon_neighbors found = {.struct_size = sizeof found};
  *         gnomon_sparse_index *index = NULL;

@@ -103,6 +103,7 @@ def main(folder):
     put("base-nan.npy", npy(300, 20, base[:20 * 70 + 3] + [NAN] + base[20 * 70 + 4:]))
     put("notes.txt", b"Points are joined\nother words\npoints, are joined.\n\n")
     put("part-1.jsonl.gz", gzip.compress(b'{"id": 1, "text": "points are joined"}\n{"id": "b", "text": "Points are joined"}\n', mtime=0))
+    put("part-2.jsonl.gz", gzip.compress(b'{"id": "c", "text": "points are joined"}\n', mtime=0))
     put("allowed.csv", b"7\n40\n50\n200\n")
 
     small = numbers(30)
