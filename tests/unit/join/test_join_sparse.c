@@ -1,6 +1,7 @@
 /* Joins of sparse rows by l2, cosine, ip and l1 against every pair of the same dense rows in fp64:
  * the pairs, their order and the bits of distances, whatever the rows, threads and memory. */
 #include "join_testing.h"
+#include "meter.h"
 #include "sparse_testing.h"
 
 enum { P = 260, Q = 190, D = 150, METRICS = SPARSE_METRICS };
@@ -156,26 +157,6 @@ static void closest_pairs_and_parts(void **state)
         sparse_drop(&p);
     }
     gnomon_context_destroy(ctx);
-}
-
-/* An allocator that counts. */
-typedef struct meter {
-    int64_t held, peak;
-} meter;
-
-static void *meter_allocate(void *user, size_t size, size_t alignment)
-{
-    meter *m = user;
-    m->held += (int64_t)size;
-    if (m->held > m->peak) m->peak = m->held;
-    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-static void meter_release(void *user, void *pointer, size_t size)
-{
-    meter *m = user;
-    m->held -= (int64_t)size;
-    free(pointer);
 }
 
 /* The pairs of a join with so much memory, and what it took of it. */

@@ -1,25 +1,7 @@
 /* The adjoint with less and less memory: a refusal that says so, or the same bits within the limit.
  */
+#include "meter.h"
 #include "project.h"
-
-typedef struct meter {
-    int64_t held, peak;
-} meter;
-
-static void *meter_allocate(void *user, size_t size, size_t alignment)
-{
-    meter *m = user;
-    m->held += (int64_t)size;
-    if (m->held > m->peak) m->peak = m->held;
-    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-static void meter_release(void *user, void *pointer, size_t size)
-{
-    meter *m = user;
-    m->held -= (int64_t)size;
-    free(pointer);
-}
 
 /* dimensions such that a chunk of columns has several panels, and few fit */
 static void refused_or_within(void **state)

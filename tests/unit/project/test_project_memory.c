@@ -1,26 +1,8 @@
 /* gnomon_sketch_memory against what a sketch takes, counted by the allocator: for every kind, type
  * and layout of the points, numbers of points, threads and limits. What is told is enough for the
  * layout that takes most and little more, and nothing is told of a sketch that is refused. */
+#include "meter.h"
 #include "project.h"
-
-typedef struct meter {
-    int64_t held, peak;
-} meter;
-
-static void *meter_allocate(void *user, size_t size, size_t alignment)
-{
-    meter *m = user;
-    m->held += (int64_t)size;
-    if (m->held > m->peak) m->peak = m->held;
-    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-static void meter_release(void *user, void *pointer, size_t size)
-{
-    meter *m = user;
-    m->held -= (int64_t)size;
-    free(pointer);
-}
 
 enum { D = 1500, K = 48 };
 
