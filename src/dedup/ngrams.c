@@ -1,5 +1,6 @@
 #include "dedup/ngrams.h"
 
+#include "base/utf8.h"
 #include "dedup/sort.h"
 
 #include <string.h>
@@ -125,37 +126,21 @@ uint64_t gnomon_set_hash(const uint64_t *set, int64_t count)
 
 /* ---- UTF-8 ---- */
 
-/* Bytes of the character at 'at'; 0: there is none. */
-static int utf8_bytes(const unsigned char *at, int64_t left)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    if (at[0] < 0x80) return 1;
-    const int bytes = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
-    if (at[0] < 0xc2 || at[0] > 0xf4 || bytes > left) return 0;
-    uint32_t code = at[0] & (0x7fu >> bytes);
-    for (int i = 1; i < bytes; i++) {
-        if ((at[i] & 0xc0) != 0x80) return 0;
-        code = code << 6 | (at[i] & 0x3f);
-    }
-    const bool surrogate = code >= 0xd800 && code < 0xe000;
-    return surrogate || code < least[bytes] || code > 0x10ffff ? 0 : bytes;
-}
-
 int64_t gnomon_utf8_fault(const char *text, int64_t bytes)
 {
-    const unsigned char *at = (const unsigned char *)text;
     for (int64_t i = 0; i < bytes;) {
         uint64_t eight;
+        uint32_t code;
         if (bytes - i >= 8) {
-            memcpy(&eight, at + i, 8);
+            memcpy(&eight, text + i, 8);
             if ((eight & UINT64_C(0x8080808080808080)) == 0) {
                 i += 8;
                 continue;
             }
         }
-        const int n = utf8_bytes(at + i, bytes - i);
+        const size_t n = gnomon_utf8_code(text + i, (size_t)(bytes - i), &code);
         if (n == 0) return i;
-        i += n;
+        i += (int64_t)n;
     }
     return -1;
 }
