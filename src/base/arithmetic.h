@@ -32,4 +32,12 @@ static inline int64_t gnomon_round_up(int64_t a, int64_t b)
     return gnomon_ceil_div(a, b) * b;
 }
 
+/* A bijection whose bits depend on all of z's: the finaliser of splitmix64. */
+static inline uint64_t gnomon_mix64(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
 #endif

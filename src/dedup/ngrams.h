@@ -2,6 +2,8 @@
 #ifndef GNOMON_DEDUP_NGRAMS_H
 #define GNOMON_DEDUP_NGRAMS_H
 
+#include "base/arithmetic.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,12 +28,5 @@ int64_t gnomon_ngrams_of(const gnomon_ngrams *ngrams, const char *text, int64_t 
 uint64_t gnomon_set_hash(const uint64_t *set, int64_t count);
 /* Offset of the first byte that no UTF-8 character has, -1: there is none. */
 int64_t gnomon_utf8_fault(const char *text, int64_t bytes);
-
-static inline uint64_t gnomon_mix64(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 #endif

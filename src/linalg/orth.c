@@ -1,5 +1,6 @@
 #include "linalg/orth.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "linalg/blas.h"
@@ -135,14 +136,12 @@ gnomon_status gnomon_orthonormalise(gnomon_context *ctx, const gnomon_tall *y, d
     return status;
 }
 
-/* Uniform in [-1, 1), by the place in a block (the finaliser of splitmix64). Signs alone would not
+/* Uniform in [-1, 1), by the place in a block. Signs alone would not
  * do: two equal ones have no part in the difference of two coordinates. */
 static double uniform_at(int64_t pass, int64_t row, int64_t col)
 {
-    uint64_t x = (uint64_t)row * 0x9e3779b97f4a7c15U + (uint64_t)(pass << 32 ^ col);
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebU;
-    return (double)(int64_t)(x ^ x >> 31) * 0x1p-63;
+    const uint64_t place = (uint64_t)row * 0x9e3779b97f4a7c15U + (uint64_t)(pass << 32 ^ col);
+    return (double)(int64_t)gnomon_mix64(place) * 0x1p-63;
 }
 
 static void randomise(const gnomon_tall *y, int64_t pass, int64_t col)

@@ -1,13 +1,12 @@
 #include "lsh/table.h"
 
+#include "base/arithmetic.h"
+
 #include <string.h>
 
 uint64_t gnomon_key_multiplier(int64_t position)
 {
-    uint64_t z = ((uint64_t)position + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ (z >> 31)) | 1;
+    return gnomon_mix64(((uint64_t)position + 1) * UINT64_C(0x9e3779b97f4a7c15)) | 1;
 }
 
 void gnomon_key_multipliers(int64_t count, uint64_t *multipliers)
