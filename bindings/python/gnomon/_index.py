@@ -13,6 +13,7 @@ from ._arrays import ArrayLike, Points, integer, real, seed_of
 from ._context import Context, Progress, lease, owned_context
 from ._library import lib
 from ._operator import make_descriptor
+from ._pickle import opened, saved
 from ._search import Neighbors, metric_info, metric_points, neighbors, search_options, take_neighbors
 
 _NAMES = {"options.functions.seed": "random_state", "guarantee.k": "n_neighbors", "guarantee.seed": "random_state",
@@ -471,12 +472,7 @@ class Index:
             ctx.call(lib.gnomon_lsh_save, self._live(), os.fsencode(path))
 
     def __reduce__(self) -> Any:
-        import tempfile  # here, as few need it and its import takes milliseconds
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "index")
-            self.save(path)
-            with open(path, "rb") as file:
-                return _restore, (file.read(),)
+        return _restore, (saved(self.save),)
 
 
 def _destroy(handle: ctypes.c_void_p, context: Context) -> None:
@@ -485,12 +481,7 @@ def _destroy(handle: ctypes.c_void_p, context: Context) -> None:
 
 
 def _restore(data: bytes) -> Index:
-    import tempfile  # here, as few need it and its import takes milliseconds
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "index")
-        with open(path, "wb") as file:
-            file.write(data)
-        return Index.open(path)  # what is mapped stays when the file is removed
+    return opened(data, Index.open)
 
 
 def _trial(trial: Any) -> dict[str, Any]:

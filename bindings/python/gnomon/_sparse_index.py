@@ -12,6 +12,7 @@ from . import _abi
 from ._arrays import ArrayLike, Points
 from ._context import Context, Progress, lease, owned_context
 from ._library import lib
+from ._pickle import opened, saved
 from ._search import Neighbors, metric_info, metric_points, search_options, take_neighbors
 
 _NAMES = {"options.k": "n_neighbors", "k": "n_neighbors", "points": "X", "queries": "X"}
@@ -230,12 +231,7 @@ class SparseIndex:
                     lib.gnomon_sparse_builder_abort(builder)
 
     def __reduce__(self) -> Any:
-        import tempfile  # here, as few need it and its import takes milliseconds
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "index")
-            self.save(path)
-            with open(path, "rb") as file:
-                return _restore, (file.read(),)
+        return _restore, (saved(self.save),)
 
 
 def _destroy(handle: ctypes.c_void_p, context: Context) -> None:
@@ -244,9 +240,4 @@ def _destroy(handle: ctypes.c_void_p, context: Context) -> None:
 
 
 def _restore(data: bytes) -> SparseIndex:
-    import tempfile  # here, as few need it and its import takes milliseconds
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "index")
-        with open(path, "wb") as file:
-            file.write(data)
-        return SparseIndex.open(path)  # what is mapped stays when the file is removed
+    return opened(data, SparseIndex.open)
