@@ -196,8 +196,9 @@ typedef struct gnomon_join_side {
  * through an inverted index, whichever a cost model expects to be faster; result->why tells. On the
  * CPU only where the layouts differ, and by hashing only of sparse rows.
  * Errors:
- *  - ARGUMENT: a side without a view, or with two
- *  - DEVICE: a named device, or a view in a device's memory, where the layouts differ
+ *  - ARGUMENT: a side without a view, or with two; a view in a device's memory, where the layouts
+ *    differ
+ *  - DEVICE: a named device, where the layouts differ
  *  - those of gnomon_join and gnomon_join_csr */
 GNOMON_API gnomon_status gnomon_join_sides(gnomon_context *ctx, const gnomon_join_side *p,
                                            const gnomon_join_side *q,

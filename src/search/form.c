@@ -18,7 +18,8 @@
 
 /* Nanoseconds of one thread, by bench/cpu/sparse_form.py: a pair's score, a product through a list,
  * and a pair where all of the base's entries are in the block of heavy columns. That block bounds
- * little: of the k nearest most rows need its products, of a threshold few. */
+ * little: of the k nearest most rows need its products, of a threshold few. Those of thresholds,
+ * and of joins, are estimates that no benchmark has fitted. */
 typedef struct sparse_cost {
     double score, product, heavy;
 } sparse_cost;
