@@ -260,6 +260,23 @@ typedef struct api_call {
     const api_size *sizes;
 } api_call;
 
+static bool same_bytes(const void *a, const void *b, size_t size)
+{
+    return memcmp(a, b, size) == 0;
+}
+
+/* Texts by what they say: the library's is another literal than that of this program. */
+static bool same_text(const void *a, const void *b, size_t size)
+{
+    const char *const one = *(const char *const *)a, *const two = *(const char *const *)b;
+    (void)size;
+    return one == NULL || two == NULL ? one == two : strcmp(one, two) == 0;
+}
+
+/* Whether members of two const structs are the same. */
+#define SAME_MEMBER(a, b) \
+    _Generic(&(a), const char *const * : same_text, default : same_bytes)(&(a), &(b), sizeof(a))
+
 /* 1, with a line, when a struct is not as the macro makes it, or what lies behind it was touched.
  */
 static int different(const char *function, bool same, const unsigned char *made, size_t size,

@@ -418,7 +418,7 @@ def main():
                 "        memset(room, 0xa5, sizeof room);", f"        bad += {function}((void *)room, sizeof due) != GNOMON_OK;",
                 f"        const {struct} *made = (void *)room;", "        bool same = true;"]
         for member in leaves(struct, structs):
-            out.append(f"        same &= memcmp(&due.{member}, &made->{member}, sizeof due.{member}) == 0;")
+            out.append(f"        same &= SAME_MEMBER(due.{member}, made->{member});")
         out += [f'        bad += different("{function}", same, room, sizeof due, sizeof room);',
                 f'        bad += other_sizes("{function}", (init_function){function}, sizeof due);',
                 "    }"]
