@@ -24,6 +24,7 @@ LONG = """
 import os, signal, sys, threading
 import numpy as np
 import gnomon
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 S = gnomon.operator(20000, 2000000, kind="gaussian")   # minutes of work
 X = np.broadcast_to(np.float32(1), (4000, 2000000))
 started = threading.Event()
