@@ -257,6 +257,12 @@ static int finds(const cli_dedup_job *j)
            j->clusters_path != NULL || j->app->json;
 }
 
+static int is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* What signature files hold, and what not. */
 static int check_parts(cli_dedup_job *j, const given *g)
 {
@@ -273,6 +279,10 @@ static int check_parts(cli_dedup_job *j, const given *g)
         j->corpus.id != NULL || j->skip_bad)
         return cli_usage(app, "--merge: signature files hold sets of n-grams already: options of "
                               "documents and n-grams have no meaning with it");
+    for (int i = 0; i < j->input_count; i++)
+        if (is_folder(j->inputs[i]))
+            return cli_usage(app, "--merge: %s is a folder; it takes signature files",
+                             j->inputs[i]);
     return -1;
 }
 
@@ -364,10 +374,9 @@ static int read_input(cli_dedup_job *j, const char *path)
     gnomon_corpus *corpus = NULL;
     gnomon_documents batch = {.struct_size = sizeof batch};
     const char *const *names;
-    struct stat st;
     int code = -1;
     if (j->corpus.kind != GNOMON_CORPUS_AUTO && j->corpus.kind != GNOMON_CORPUS_FILES &&
-        stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        is_folder(path))
         return cli_usage(j->app, "--text: %s is a folder; use --text files", path);
     gnomon_status status = gnomon_corpus_open(j->app->ctx, path, &j->corpus, &corpus);
     if (status == GNOMON_OK && gnomon_corpus_kind_of(corpus) == GNOMON_CORPUS_FILES) {

@@ -60,6 +60,7 @@ printf x | cat 8-0.sig - > longer.sig
 try gnomon dedup longer.sig --merge --ids ids.tsv
 try gnomon dedup lower-0.sig 8-0.sig --merge --ids ids.tsv
 try gnomon dedup sorted.jsonl --merge --ids ids.tsv
+try gnomon dedup . --merge --ids ids.tsv
 try gnomon dedup none.sig --merge --ids ids.tsv
 try gnomon dedup 8-0.sig --merge -o kept
 try gnomon dedup 8-0.sig --merge --lower --ids ids.tsv
