@@ -136,18 +136,14 @@ const gnomon_metric_info *cli_metric(gnomon_metric metric);
 int cli_metric_is(gnomon_metric metric, unsigned flag);
 /* Whether it takes such points (GNOMON_POINTS_...). */
 int cli_metric_takes(gnomon_metric metric, unsigned points);
-/* How a metric's points are read: as dense rows; as sparse ones, from files that hold such; as
- * sparse ones from any file. */
+/* How points are read: as dense rows; as they are stored, sparse rows from files that hold such; as
+ * sparse rows from any file. */
 typedef enum cli_form { CLI_FORM_DENSE = 0, CLI_FORM_SPARSE = 1, CLI_FORM_ANY = 2 } cli_form;
+/* What the metric needs: SPARSE where it takes no dense rows, DENSE where it takes those. */
 cli_form cli_metric_form(gnomon_metric metric);
-/* The same of points of two files (b: NULL, or the second): as sparse ones also where both are
- * sparse, not nearly full, and the metric takes them, but for a GPU named by --device. */
-cli_form cli_compared_form(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
-                           const gnomon_data_info *b);
-/* Adds to a report how the points of sparse files were compared, points_as and points_why; nothing
- * where neither file is sparse or the metric has no choice. sparse: as sparse rows. */
-void cli_compared_json(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
-                       const gnomon_data_info *b, int sparse, json_t *figures);
+/* How files are read that are compared under a metric: as they are stored where it takes both, but
+ * for a GPU named by --device, which compares dense rows. */
+cli_form cli_points_form(const cli_app *app, gnomon_metric metric);
 /* "cosine or jaccard": the metrics that have all of these flags. */
 typedef struct cli_metrics_text {
     char text[256];
@@ -215,9 +211,7 @@ const char *cli_format_members(char text[CLI_FORMATS_TEXT]);
 
 /* Entries that points have as sparse rows at most, 0 when it isn't known. */
 double cli_entries(const gnomon_data_info *info);
-/* Refuses dense points of path (NULL: not named) for the metric. An exit code. */
-int cli_needs_sparse(cli_app *app, const char *path, gnomon_metric metric);
-/* The same where they are dense and the metric takes sparse ones alone. -1 or an exit code. */
+/* Refuses dense points of path where the metric takes sparse ones alone. -1 or an exit code. */
 int cli_check_form(cli_app *app, const char *path, const gnomon_data_info *info,
                    gnomon_metric metric);
 

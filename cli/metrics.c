@@ -1,7 +1,6 @@
 /* The metrics by name, and by what other libraries call them, as the library tells of them. */
 #include "cli.h"
 
-#include <math.h>
 #include <string.h>
 
 /* The list of names comes first, then the aliases. */
@@ -128,66 +127,17 @@ cli_form cli_metric_form(gnomon_metric metric)
                : CLI_FORM_DENSE;
 }
 
-/* Dense products take about a thirtieth of the time of a sparse one, and of those there are a
- * density's square as many. */
-static const double nearly_full = 1.0 / 8;
-
-/* The share of entries that are not zero; negative: not known. */
-static double share_of(const gnomon_data_info *info)
-{
-    if (info->nonzeros < 0 || info->rows < 0) return -1;
-    const double entries = (double)info->rows * (double)info->cols;
-    return entries > 0 ? (double)info->nonzeros / entries : 0;
-}
-
-static int is_sparse(const gnomon_data_info *info)
-{
-    return (info->access & GNOMON_ACCESS_SPARSE) != 0 && share_of(info) < nearly_full;
-}
-
 static int names_gpu(const cli_app *app)
 {
     const char *device = app->device != NULL ? app->device : "auto";
     return strcmp(device, "auto") != 0 && strcmp(device, "cpu") != 0;
 }
 
-cli_form cli_compared_form(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
-                           const gnomon_data_info *b)
+cli_form cli_points_form(const cli_app *app, gnomon_metric metric)
 {
-    if (cli_metric_form(metric) != CLI_FORM_DENSE) return cli_metric_form(metric);
-    return cli_metric_takes(metric, GNOMON_POINTS_SPARSE) && is_sparse(a) &&
-                   (b == NULL || is_sparse(b)) && !names_gpu(app)
-               ? CLI_FORM_SPARSE
-               : CLI_FORM_DENSE;
-}
-
-void cli_compared_json(const cli_app *app, gnomon_metric metric, const gnomon_data_info *a,
-                       const gnomon_data_info *b, int sparse, json_t *figures)
-{
-    char why[160];
-    if (b == NULL) b = a;
-    const double share = fmax(share_of(a), share_of(b));
-    if (figures == NULL || cli_metric_form(metric) != CLI_FORM_DENSE ||
-        !cli_metric_takes(metric, GNOMON_POINTS_SPARSE) ||
-        ((a->access | b->access) & GNOMON_ACCESS_SPARSE) == 0)
-        return;
-    if (((a->access & b->access) & GNOMON_ACCESS_SPARSE) == 0)
-        snprintf(why, sizeof why, "one file is dense");
-    else if (names_gpu(app))
-        snprintf(why, sizeof why, "the device %s compares dense rows", app->device);
-    else if (share >= nearly_full)
-        snprintf(why, sizeof why, "%.3g %% of the entries are nonzero: from %g %% dense is faster",
-                 100 * share, 100 * nearly_full);
-    else if (!sparse)
-        snprintf(why, sizeof why, "hashing takes dense rows");
-    else if (share < 0)
-        snprintf(why, sizeof why, "the number of nonzero entries is not known before");
-    else
-        snprintf(why, sizeof why,
-                 "%.3g %% of the entries are nonzero: below %g %% sparse is faster", 100 * share,
-                 100 * nearly_full);
-    json_object_set_new(figures, "points_as", json_string(sparse ? "sparse" : "dense"));
-    json_object_set_new(figures, "points_why", json_string(why));
+    const cli_form form = cli_metric_form(metric);
+    if (form != CLI_FORM_DENSE || !cli_metric_takes(metric, GNOMON_POINTS_SPARSE)) return form;
+    return names_gpu(app) ? CLI_FORM_DENSE : CLI_FORM_SPARSE;
 }
 
 cli_metrics_text cli_metrics_that(unsigned flags)

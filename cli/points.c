@@ -126,18 +126,12 @@ void cli_points_drop(cli_points *p)
     free(p->data);
 }
 
-int cli_needs_sparse(cli_app *app, const char *path, gnomon_metric metric)
-{
-    char names[CLI_FORMATS_TEXT];
-    return cli_fail(app, CLI_EXIT_USAGE, "%s%s--metric %s takes sparse points (%s)",
-                    path != NULL ? path : "", path != NULL ? ": " : "", gnomon_metric_name(metric),
-                    cli_formats(names, GNOMON_HOLDS_SPARSE, 0, 0));
-}
-
 int cli_check_form(cli_app *app, const char *path, const gnomon_data_info *info,
                    gnomon_metric metric)
 {
+    char names[CLI_FORMATS_TEXT];
     if (cli_metric_form(metric) != CLI_FORM_SPARSE || (info->access & GNOMON_ACCESS_SPARSE) != 0)
         return -1;
-    return cli_needs_sparse(app, path, metric);
+    return cli_fail(app, CLI_EXIT_USAGE, "%s: --metric %s takes sparse points (%s)", path,
+                    gnomon_metric_name(metric), cli_formats(names, GNOMON_HOLDS_SPARSE, 0, 0));
 }

@@ -238,6 +238,11 @@ GNOMON_API gnomon_status gnomon_join_collect_csr(gnomon_context *ctx, const gnom
                                                  const gnomon_csr *q,
                                                  const gnomon_join_options *options, int both,
                                                  gnomon_pairs *out, gnomon_join_result *result);
+/* The same of sides of any layout; errors also those of gnomon_join_sides. */
+GNOMON_API gnomon_status gnomon_join_collect_sides(gnomon_context *ctx, const gnomon_join_side *p,
+                                                   const gnomon_join_side *q,
+                                                   const gnomon_join_options *options, int both,
+                                                   gnomon_pairs *out, gnomon_join_result *result);
 
 /* ---- clusters ---- */
 

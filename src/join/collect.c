@@ -99,9 +99,15 @@ static gnomon_status finish(collector *c, gnomon_status status, bool both, int64
     return status;
 }
 
-gnomon_status gnomon_join_collect(gnomon_context *ctx, const gnomon_matrix *p,
-                                  const gnomon_matrix *q, const gnomon_join_options *options,
-                                  int both, gnomon_pairs *out, gnomon_join_result *result)
+static int64_t rows_of(const gnomon_join_side *side)
+{
+    return side->dense != NULL ? side->dense->rows : side->sparse->rows;
+}
+
+gnomon_status gnomon_join_collect_sides(gnomon_context *ctx, const gnomon_join_side *p,
+                                        const gnomon_join_side *q,
+                                        const gnomon_join_options *options, int both,
+                                        gnomon_pairs *out, gnomon_join_result *result)
 {
     collector c = {.ctx = ctx};
     gnomon_join_options o;
@@ -109,22 +115,29 @@ gnomon_status gnomon_join_collect(gnomon_context *ctx, const gnomon_matrix *p,
     GNOMON_TRY(prepare(ctx, options, both, q == NULL, out, &o));
     o.sink = keep;
     o.user = &c;
-    const gnomon_status status = gnomon_join(ctx, p, q, options == NULL ? NULL : &o, result);
+    const gnomon_status status = gnomon_join_sides(ctx, p, q, options == NULL ? NULL : &o, result);
     if (status != GNOMON_OK) return finish(&c, status, both != 0, 0, 0, out);
-    return finish(&c, status, both != 0, p->rows, q == NULL ? p->rows : q->rows, out);
+    return finish(&c, status, both != 0, rows_of(p), rows_of(q == NULL ? p : q), out);
+}
+
+gnomon_status gnomon_join_collect(gnomon_context *ctx, const gnomon_matrix *p,
+                                  const gnomon_matrix *q, const gnomon_join_options *options,
+                                  int both, gnomon_pairs *out, gnomon_join_result *result)
+{
+    const gnomon_join_side first = {.dense = p}, second = {.dense = q};
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
+    return gnomon_join_collect_sides(ctx, &first, q == NULL ? NULL : &second, options, both, out,
+                                     result);
 }
 
 gnomon_status gnomon_join_collect_csr(gnomon_context *ctx, const gnomon_csr *p, const gnomon_csr *q,
                                       const gnomon_join_options *options, int both,
                                       gnomon_pairs *out, gnomon_join_result *result)
 {
-    collector c = {.ctx = ctx};
-    gnomon_join_options o;
+    const gnomon_join_side first = {.sparse = p}, second = {.sparse = q};
     GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(prepare(ctx, options, both, q == NULL, out, &o));
-    o.sink = keep;
-    o.user = &c;
-    const gnomon_status status = gnomon_join_csr(ctx, p, q, options == NULL ? NULL : &o, result);
-    if (status != GNOMON_OK) return finish(&c, status, both != 0, 0, 0, out);
-    return finish(&c, status, both != 0, p->rows, q == NULL ? p->rows : q->rows, out);
+    GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
+    return gnomon_join_collect_sides(ctx, &first, q == NULL ? NULL : &second, options, both, out,
+                                     result);
 }

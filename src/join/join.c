@@ -316,7 +316,11 @@ gnomon_status gnomon_join_sides(gnomon_context *ctx, const gnomon_join_side *p,
                                       GNOMON_FORM_THRESHOLD, &form));
         /* rows that become sparse are held all at once */
         const int64_t bytes = gnomon_times(gnomon_times(dense->rows, dense->cols), 16);
-        form.dense |= bytes < 0 || bytes > gnomon_memory_limit(ctx) / 2;
+        if (!form.dense && (bytes < 0 || bytes > gnomon_memory_limit(ctx) / 2)) {
+            form.dense = true;
+            snprintf(form.why, sizeof form.why,
+                     "the dense rows as sparse ones would take too much memory");
+        }
     }
     return form.dense ? join_mixed(&join, p, q, form.why)
                       : join_mixed_as_sparse(ctx, p, q, options, result);

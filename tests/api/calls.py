@@ -22,7 +22,7 @@ OPTIONAL = [
     (r".*_(destroy|free|close|abort)", r"(?!ctx).*"),
     (r"gnomon_context_destroy", "ctx"),
     (r".*", "user"),
-    (r"gnomon_join(_csr|_stream|_sides)?|gnomon_join_collect(_csr)?", "q|result"),
+    (r"gnomon_join(_csr|_stream|_sides)?|gnomon_join_collect(_csr|_sides)?", "q|result"),
     (r"gnomon_clusters_label", "representatives"),
     (r"gnomon_(dedup_create|corpus_open)", "options"),
     (r"gnomon_dedup_run", "result"),

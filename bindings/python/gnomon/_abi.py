@@ -1330,6 +1330,7 @@ FUNCTIONS = {
     "gnomon_pairs_free": (None, [c.c_void_p, c.POINTER(gnomon_pairs)]),
     "gnomon_join_collect": (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_matrix), c.POINTER(gnomon_join_options), c.c_int, c.POINTER(gnomon_pairs), c.POINTER(gnomon_join_result)]),
     "gnomon_join_collect_csr": (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr), c.POINTER(gnomon_csr), c.POINTER(gnomon_join_options), c.c_int, c.POINTER(gnomon_pairs), c.POINTER(gnomon_join_result)]),
+    "gnomon_join_collect_sides": (c.c_int, [c.c_void_p, c.POINTER(gnomon_join_side), c.POINTER(gnomon_join_side), c.POINTER(gnomon_join_options), c.c_int, c.POINTER(gnomon_pairs), c.POINTER(gnomon_join_result)]),
     "gnomon_clusters_create": (c.c_int, [c.c_void_p, c.c_int64, c.POINTER(c.c_void_p)]),
     "gnomon_clusters_add": (c.c_int, [c.c_void_p, c.c_int64, c.c_int64]),
     "gnomon_clusters_label": (c.c_int64, [c.c_void_p, c.POINTER(c.c_int64), c.POINTER(c.c_int64)]),

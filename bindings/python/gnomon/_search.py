@@ -161,11 +161,12 @@ def neighbors(X: ArrayLike, queries: Optional[ArrayLike] = None, n_neighbors: Op
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        The points. Dense for l2, cosine, ip and l1; of uint8, eight bits an element, for hamming; sparse for jaccard and
-        weighted-jaccard. Dense ones may lie in a GPU's memory, by PyTorch, ``__cuda_array_interface__`` or DLPack: the
-        search then runs there, behind what their stream has to do, and copies none of them.
+        The points. Dense or sparse for l2, cosine, ip, l1 and weighted-jaccard; of uint8, eight bits an element, for
+        hamming; sparse for jaccard. Dense ones may lie in a GPU's memory, by PyTorch, ``__cuda_array_interface__`` or
+        DLPack: the search then runs there, behind what their stream has to do, and copies none of them.
     queries : array-like or sparse matrix of shape (n_queries, n_features), optional
-        Default: the points themselves, each without itself.
+        Default: the points themselves, each without itself. With a metric that takes both layouts one of X and queries
+        may be dense and the other sparse, both in the host's memory.
     n_neighbors : int, optional
         So many for each query; default 5 when no radius is given.
     radius : float, optional
@@ -198,16 +199,37 @@ def neighbors(X: ArrayLike, queries: Optional[ArrayLike] = None, n_neighbors: Op
         n_neighbors = 5
     base = _metric_points_anywhere(X, "X", info)
     asked = base if queries is None else _metric_points_anywhere(queries, "queries", info)
-    if base.sparse != asked.sparse:
-        raise TypeError("X and queries must both be dense or both be sparse")
     options, kept = search_options(info, n_neighbors, radius, 0 if queries is None else -1, allowed)
     found = _abi.gnomon_neighbors(struct_size=ctypes.sizeof(_abi.gnomon_neighbors))
-    function = lib.gnomon_neighbors_exact_csr if base.sparse else lib.gnomon_neighbors_exact
     device, options.device_stream = place(device, configured_device(), base, asked)
     names = _NAMES if queries is not None else {**_NAMES, "queries": "X"}
     with lease(names, n_jobs, device, progress) as ctx:
-        ctx.call(function, ctypes.byref(base.view), ctypes.byref(asked.view), ctypes.byref(options), ctypes.byref(found))
+        if base.sparse == asked.sparse:
+            function = lib.gnomon_neighbors_exact_csr if base.sparse else lib.gnomon_neighbors_exact
+            ctx.call(function, ctypes.byref(base.view), ctypes.byref(asked.view), ctypes.byref(options),
+                     ctypes.byref(found))
+        else:
+            _search_sides(ctx, base, asked, options, found)
         return take_neighbors(ctx, found)
+
+
+def _search_sides(ctx: lease, base: Any, asked: Any, options: Any, found: Any) -> None:
+    """A search with one side dense and one sparse."""
+    handle = ctypes.c_void_p()
+    ctx.call(lib.gnomon_search_create_csr if asked.sparse else lib.gnomon_search_create, ctypes.byref(asked.view),
+             ctypes.byref(options), ctypes.byref(handle))
+    try:
+        add = lib.gnomon_search_add_csr if base.sparse else lib.gnomon_search_add
+        ctx.check(add(handle, ctypes.byref(base.view)))
+        ctx.check(lib.gnomon_search_finish(handle, ctypes.byref(found)))
+    finally:
+        lib.gnomon_search_destroy(handle)
+
+
+def _side(points: Any) -> Any:
+    """Points as a side of a join."""
+    view = ctypes.pointer(points.view)
+    return _abi.gnomon_join_side(sparse=view) if points.sparse else _abi.gnomon_join_side(dense=view)
 
 
 class Pairs(NamedTuple):
@@ -246,7 +268,8 @@ def join(X: ArrayLike, Y: Optional[ArrayLike] = None, *, radius: Optional[float]
     X : array-like or sparse matrix of shape (n_samples_x, n_features)
         As for `neighbors`.
     Y : array-like or sparse matrix of shape (n_samples_y, n_features), optional
-        Pairs of a point of X with one of Y. Default: of two different points of X.
+        Pairs of a point of X with one of Y. Default: of two different points of X. One of X and Y may be dense and the
+        other sparse, as for `neighbors`.
     radius : float
         The largest distance of a pair, inclusive; for ip the least product.
     similarity : float, optional
@@ -287,8 +310,6 @@ def join(X: ArrayLike, Y: Optional[ArrayLike] = None, *, radius: Optional[float]
     info = metric_info(metric)
     p = _metric_points_anywhere(X, "X", info)
     q = None if Y is None else _metric_points_anywhere(Y, "Y", info)
-    if q is not None and q.sparse != p.sparse:
-        raise TypeError("X and Y must both be dense or both be sparse")
     options = _abi.gnomon_join_options()
     lib.gnomon_join_options_init(ctypes.byref(options), ctypes.sizeof(options))
     options.metric = info.metric
@@ -310,10 +331,10 @@ def join(X: ArrayLike, Y: Optional[ArrayLike] = None, *, radius: Optional[float]
     device, options.device_stream = place(device, configured_device(), p, q)
     pairs = _abi.gnomon_pairs(struct_size=ctypes.sizeof(_abi.gnomon_pairs))
     told = _abi.gnomon_join_result(struct_size=ctypes.sizeof(_abi.gnomon_join_result))
-    function = lib.gnomon_join_collect_csr if p.sparse else lib.gnomon_join_collect
     with lease(_NAMES, n_jobs, device, progress) as ctx:
-        ctx.call(function, ctypes.byref(p.view), None if q is None else ctypes.byref(q.view), ctypes.byref(options),
-                 int(bool(symmetric)) if q is None else 0, ctypes.byref(pairs), ctypes.byref(told))
+        ctx.call(lib.gnomon_join_collect_sides, ctypes.byref(_side(p)), None if q is None else ctypes.byref(_side(q)),
+                 ctypes.byref(options), int(bool(symmetric)) if q is None else 0, ctypes.byref(pairs),
+                 ctypes.byref(told))
         result = Result(ctx.context, lib.gnomon_pairs_free, pairs)
     found = Pairs(result.array(pairs.distances, (pairs.count,), np.float64),
                   result.array(pairs.columns, (pairs.count,), np.int64),

@@ -353,9 +353,6 @@ static json_t *join_json(const cli_join *j)
         (json_int_t)r->bands, "why", r->why, "read_seconds", cli_json_seconds(j->read_seconds),
         "join_seconds", cli_json_seconds(j->join_seconds), "write_seconds",
         cli_json_seconds(j->write_seconds));
-    if (j->text == CLI_TEXT_NONE)
-        cli_compared_json(j->app, j->options.metric, &j->p_info,
-                          j->q_path != NULL ? &j->q_info : NULL, j->p.is_sparse, figures);
     if (figures != NULL && isfinite(j->options.threshold))
         json_object_set_new(figures, "threshold", json_real(j->options.threshold));
     if (figures != NULL && isfinite(j->options.threshold) &&

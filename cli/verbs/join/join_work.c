@@ -65,8 +65,11 @@ static gnomon_dtype held_dtype(const gnomon_data_info *info)
     return info->dtype;
 }
 
-static double bytes_of(const gnomon_data_info *info)
+/* In memory, as dense rows or as sparse ones. */
+static double bytes_of(const gnomon_data_info *info, cli_form form)
 {
+    if (form != CLI_FORM_DENSE && (info->access & GNOMON_ACCESS_SPARSE) != 0)
+        return 32 * cli_entries(info);
     return (double)info->rows * (double)info->cols * (double)gnomon_dtype_size(held_dtype(info));
 }
 
@@ -96,8 +99,7 @@ static gnomon_status join_files(cli_join *j)
 static cli_form form_of(const cli_join *j)
 {
     if (j->text != CLI_TEXT_NONE) return CLI_FORM_SPARSE;
-    return cli_compared_form(j->app, j->options.metric, &j->p_info,
-                             j->q_path != NULL ? &j->q_info : NULL);
+    return cli_points_form(j->app, j->options.metric);
 }
 
 static int load(cli_join *j)
@@ -136,14 +138,18 @@ static int load_texts(cli_join *j)
     return code;
 }
 
+static gnomon_join_side side_in_memory(const cli_points *p)
+{
+    const gnomon_join_side side = {p->is_sparse ? NULL : &p->dense,
+                                   p->is_sparse ? &p->sparse : NULL};
+    return side;
+}
+
 static gnomon_status join_memory(cli_join *j)
 {
-    gnomon_context *ctx = j->app->ctx;
-    if (j->p.is_sparse)
-        return gnomon_join_csr(ctx, &j->p.sparse, j->q_path != NULL ? &j->q.sparse : NULL,
-                               &j->options, &j->result);
-    return gnomon_join(ctx, &j->p.dense, j->q_path != NULL ? &j->q.dense : NULL, &j->options,
-                       &j->result);
+    const gnomon_join_side p = side_in_memory(&j->p), q = side_in_memory(&j->q);
+    return gnomon_join_sides(j->app->ctx, &p, j->q_path != NULL ? &q : NULL, &j->options,
+                             &j->result);
 }
 
 /* Whether the points must be read again and again, being too large. */
@@ -153,9 +159,9 @@ static int too_large(const cli_join *j)
     const int can = (j->p_info.access & GNOMON_ACCESS_SEEK) != 0 && j->p_info.rows >= 0 &&
                     (j->q_path == NULL ||
                      ((j->q_info.access & GNOMON_ACCESS_SEEK) != 0 && j->q_info.rows >= 0));
-    double bytes = bytes_of(&j->p_info);
-    if (j->q_path != NULL) bytes += bytes_of(&j->q_info);
-    return can && form_of(j) == CLI_FORM_DENSE && bytes > budget;
+    double bytes = bytes_of(&j->p_info, form_of(j));
+    if (j->q_path != NULL) bytes += bytes_of(&j->q_info, form_of(j));
+    return can && cli_metric_form(j->options.metric) == CLI_FORM_DENSE && bytes > budget;
 }
 
 /* Points that are read have a piece of each side in memory. */
@@ -178,8 +184,10 @@ static int fail(cli_join *j, gnomon_status status)
     const gnomon_join_result *r = &j->result;
     if (j->failed > 0) {
         cli_say(app,
-                "gnomon join: %lld pairs were found, all of those of rows below %lld; nothing of "
-                "them was kept. With more room run it again, keep what is found by --checkpoint "
+                "gnomon join: %lld pairs were found, all of those of rows "
+                "below %lld; nothing of "
+                "them was kept. With more room run it again, keep what is "
+                "found by --checkpoint "
                 "FILE, or join in parts: --max-pairs N, then --from-row.\n",
                 (long long)r->pairs, (long long)r->rows_done);
         return j->failed;
@@ -262,7 +270,8 @@ static json_t *describe(const char *which, const char *path, const gnomon_data_i
     if (name != NULL && stat(name, &file) != 0) memset(&file, 0, sizeof file);
     snprintf(modified, sizeof modified, "%lld.%09ld", (long long)file.st_mtim.tv_sec,
              file.st_mtim.tv_nsec);
-    /* a file that was put in its place, or whose time was set back, has this of its own */
+    /* a file that was put in its place, or whose time was set back, has
+     * this of its own */
     snprintf(changed, sizeof changed, "%lld.%09ld", (long long)file.st_ctim.tv_sec,
              file.st_ctim.tv_nsec);
     const struct {
@@ -308,7 +317,8 @@ static json_t *identity_of(const cli_join *j)
                                          gnomon_join_method_name(o->method), "seed", seed));
 }
 
-/* So many bands of an LSH join: what an interruption may cost, against sorting its tables again. */
+/* So many bands of an LSH join: what an interruption may cost, against
+ * sorting its tables again. */
 enum { BANDS = 8 };
 
 static int join_kept(cli_join *j, int files, json_t *identity)
@@ -335,7 +345,8 @@ static int join_kept(cli_join *j, int files, json_t *identity)
     }
     if (status != GNOMON_OK || code > 0) {
         cli_say(app,
-                "gnomon join: %lld pairs, all of those of rows below %lld, are kept in %s: the "
+                "gnomon join: %lld pairs, all of those of rows below %lld, "
+                "are kept in %s: the "
                 "same command goes on there.\n",
                 (long long)j->kept.kept, (long long)j->kept.kept_rows, j->kept.pairs_path);
         return code;
@@ -361,17 +372,17 @@ int cli_join_work(cli_join *j)
         code = cli_names_read(app, j->q_names_path, &j->q_names);
     if (code < 0 && j->text == CLI_TEXT_NONE) code = check_names(j);
     if (code >= 0) return code;
-    const int sparse =
-        j->text != CLI_TEXT_NONE ||
-        (j->p_info.access & (j->q_path != NULL ? j->q_info.access : GNOMON_ACCESS_SPARSE) &
-         GNOMON_ACCESS_SPARSE) != 0;
-    if (cli_metric_form(j->options.metric) == CLI_FORM_SPARSE && !sparse)
-        return cli_needs_sparse(app, NULL, j->options.metric);
+    if (j->text == CLI_TEXT_NONE)
+        code = cli_check_form(app, j->p_path, &j->p_info, j->options.metric);
+    if (code < 0 && j->q_path != NULL)
+        code = cli_check_form(app, j->q_path, &j->q_info, j->options.metric);
+    if (code >= 0) return code;
     const int files = j->text == CLI_TEXT_NONE && too_large(j);
     code = files ? check_row(j, j->p_path, &j->p_info) : -1;
     if (code < 0 && files && j->q_path != NULL) code = check_row(j, j->q_path, &j->q_info);
     if (code >= 0) return code;
-    /* the files as they were before they were read: a change under way makes another join */
+    /* the files as they were before they were read: a change under way
+     * makes another join */
     json_t *identity = j->checkpoint != NULL ? identity_of(j) : NULL;
     code = j->text != CLI_TEXT_NONE ? load_texts(j) : files ? -1 : load(j);
     if (code < 0 && j->checkpoint != NULL) return join_kept(j, files, identity);

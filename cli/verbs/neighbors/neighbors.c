@@ -197,8 +197,6 @@ static json_t *neighbors_json(const cli_neighbors *n)
         (json_int_t)n->groups, "read_seconds", cli_json_seconds(n->read_seconds), "search_seconds",
         cli_json_seconds(n->search_seconds), "write_seconds", cli_json_seconds(n->write_seconds),
         "queries_per_second", n->search_seconds > 0 ? (double)a->queries / n->search_seconds : 0.0);
-    cli_compared_json(n->app, n->options.metric, &n->base_info, &n->queries_info,
-                      n->form != CLI_FORM_DENSE, figures);
     if (figures != NULL && a->why[0] != '\0')
         json_object_set_new(figures, "why", json_string(a->why));
     if (figures != NULL && n->guarantee > 0)

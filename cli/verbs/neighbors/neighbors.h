@@ -34,7 +34,6 @@ typedef struct cli_neighbors {
     gnomon_data_info base_info, queries_info;
     gnomon_reader *base, *queries;
     cli_answers answers;
-    cli_form form;  /* in which points were read */
     int64_t groups; /* of queries that were in memory at a time */
     double read_seconds, search_seconds, write_seconds;
     double recall; /* negative: not measured */

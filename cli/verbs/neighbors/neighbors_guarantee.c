@@ -8,15 +8,23 @@
 /* So many queries are enough to choose and to test by; with fewer, base points stand in. */
 enum { ENOUGH_QUERIES = 400 };
 
+/* An index has rows of one layout, and so have its queries: dense ones where one file is dense. */
+static cli_form form_of(const cli_neighbors *n)
+{
+    const cli_form form = cli_points_form(n->app, n->options.metric);
+    const int mixed = (n->base_info.access & n->queries_info.access & GNOMON_ACCESS_SPARSE) == 0;
+    return form == CLI_FORM_SPARSE && mixed ? CLI_FORM_DENSE : form;
+}
+
 static int load(cli_neighbors *n, const char *path, gnomon_reader **reader,
                 const gnomon_data_info *info, cli_points *p, int64_t *budget)
 {
     p->reader = *reader;
     p->info = *info;
     *reader = NULL; /* dropped with the points */
-    int code = cli_check_form(n->app, NULL, info, n->options.metric);
+    int code = cli_check_form(n->app, path, info, n->options.metric);
     if (code >= 0) return code;
-    code = cli_points_read(n->app, path, (int)n->form, p, budget);
+    code = cli_points_read(n->app, path, (int)form_of(n), p, budget);
     if (code < 0 && !cli_points_at_end(p))
         code = cli_points_too_large(n->app, path, 2.0 * (double)n->app->memory);
     return code;
@@ -89,7 +97,6 @@ int cli_neighbors_guarantee(cli_neighbors *n)
     memset(&base, 0, sizeof base);
     memset(&queries, 0, sizeof queries);
     n->answers.dimensions = n->base_info.cols;
-    n->form = cli_compared_form(n->app, n->options.metric, &n->base_info, &n->queries_info);
     const int code = run(n, &base, &queries);
     if (n->index != NULL) {
         n->index_info.struct_size = sizeof n->index_info;

@@ -64,65 +64,89 @@ int cli_neighbors_keep(cli_neighbors *n, gnomon_neighbors *found)
     return -1;
 }
 
-/* Reads up to 'rows' points to data. */
-static gnomon_status read_rows(gnomon_reader *reader, void *data, gnomon_dtype dtype, int64_t rows,
-                               int64_t cols, int64_t *got)
+/* One file's points, some at a time: dense ones in a buffer, sparse ones in the reader's own. */
+typedef struct side {
+    const char *path;
+    gnomon_reader *reader;
+    const gnomon_data_info *info;
+    int sparse;
+    gnomon_dtype dtype; /* dense ones are held in */
+    int64_t rows;       /* at a time */
+    int64_t nonzeros;   /* of sparse ones, at a time */
+    void *data;
+} side;
+
+/* Points that were read, until the next are. */
+typedef struct piece {
+    int sparse;
+    int64_t rows;
+    gnomon_csr csr;
+    gnomon_matrix dense;
+} piece;
+
+static side side_of(const cli_neighbors *n, const char *path, gnomon_reader *reader,
+                    const gnomon_data_info *info)
 {
+    const cli_form form = cli_points_form(n->app, n->options.metric);
+    const int stored = (info->access & GNOMON_ACCESS_SPARSE) != 0;
+    return (side){.path = path,
+                  .reader = reader,
+                  .info = info,
+                  .sparse = form == CLI_FORM_ANY || (form == CLI_FORM_SPARSE && stored),
+                  .dtype = held_dtype(info)};
+}
+
+static gnomon_status read_dense(side *s, piece *p)
+{
+    const int64_t row = s->info->cols * (int64_t)gnomon_dtype_size(s->dtype);
     gnomon_status status = GNOMON_OK;
-    *got = 0;
-    while (*got < rows && status == GNOMON_OK) {
+    while (p->rows < s->rows && status == GNOMON_OK) {
         int64_t some = 0;
-        const gnomon_matrix part =
-            gnomon_matrix_rowmajor((char *)data + *got * cols * (int64_t)gnomon_dtype_size(dtype),
-                                   dtype, rows - *got, cols);
-        status = gnomon_reader_next(reader, &part, &some);
+        const gnomon_matrix part = gnomon_matrix_rowmajor((char *)s->data + p->rows * row, s->dtype,
+                                                          s->rows - p->rows, s->info->cols);
+        status = gnomon_reader_next(s->reader, &part, &some);
         if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
         if (some == 0) break;
-        *got += some;
+        p->rows += some;
     }
+    p->dense = gnomon_matrix_rowmajor(s->data, s->dtype, p->rows, s->info->cols);
     return status;
 }
 
-typedef struct plan {
-    int64_t queries, rows; /* at a time */
-    gnomon_dtype query_dtype, base_dtype;
-    void *query_data, *base_data;
-} plan;
+/* The next points; none at the end. */
+static gnomon_status read_piece(side *s, piece *p)
+{
+    *p = (piece){.sparse = s->sparse};
+    if (!s->sparse) return read_dense(s, p);
+    const gnomon_status status = gnomon_reader_next_csr(s->reader, s->rows, s->nonzeros, &p->csr);
+    if (status == GNOMON_OK) p->rows = p->csr.rows;
+    return status;
+}
 
 /* The whole base against a search. */
-static int search_base(cli_neighbors *n, plan *p, gnomon_search *search, int64_t group)
+static int search_base(cli_neighbors *n, side *base, gnomon_search *search, int64_t group)
 {
-    const int sparse = n->form != CLI_FORM_DENSE;
     double mark = cli_seconds();
     for (int64_t done = 0;;) {
-        gnomon_csr csr = {0};
-        int64_t got = 0;
-        gnomon_status status;
-        if (sparse) {
-            status = gnomon_reader_next_csr(n->base, INT64_MAX / 16, MOST_NONZEROS, &csr);
-            got = csr.rows;
-        } else {
-            status =
-                read_rows(n->base, p->base_data, p->base_dtype, p->rows, n->base_info.cols, &got);
-        }
+        piece p;
+        gnomon_status status = read_piece(base, &p);
         account(&n->read_seconds, &mark);
         if (status != GNOMON_OK) return cli_fail_status(n->app, status);
-        if (got == 0) return -1;
-        cli_bar_at(n->app, group * cli_max(n->base_info.rows, 0) + done, got);
-        const gnomon_matrix base =
-            gnomon_matrix_rowmajor(p->base_data, p->base_dtype, got, n->base_info.cols);
-        status = sparse ? gnomon_search_add_csr(search, &csr) : gnomon_search_add(search, &base);
+        if (p.rows == 0) return -1;
+        cli_bar_at(n->app, group * cli_max(base->info->rows, 0) + done, p.rows);
+        status =
+            p.sparse ? gnomon_search_add_csr(search, &p.csr) : gnomon_search_add(search, &p.dense);
         account(&n->search_seconds, &mark);
         if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
         if (status != GNOMON_OK) return cli_neighbors_fail(n, status);
-        done += got;
+        done += p.rows;
     }
 }
 
 /* One group of queries, read already. */
-static int search_group(cli_neighbors *n, plan *p, const gnomon_matrix *dense,
-                        const gnomon_csr *csr, int64_t group)
+static int search_group(cli_neighbors *n, side *base, const piece *queries, int64_t group)
 {
+    gnomon_context *ctx = n->app->ctx;
     gnomon_search *search = NULL;
     gnomon_neighbors found = {.struct_size = sizeof found};
     gnomon_search_options options = n->options;
@@ -132,109 +156,98 @@ static int search_group(cli_neighbors *n, plan *p, const gnomon_matrix *dense,
         if (status != GNOMON_OK) return cli_fail_status(n->app, status);
     }
     double mark = cli_seconds();
-    gnomon_status status = csr != NULL
-                               ? gnomon_search_create_csr(n->app->ctx, csr, &options, &search)
-                               : gnomon_search_create(n->app->ctx, dense, &options, &search);
+    gnomon_status status = queries->sparse
+                               ? gnomon_search_create_csr(ctx, &queries->csr, &options, &search)
+                               : gnomon_search_create(ctx, &queries->dense, &options, &search);
     account(&n->search_seconds, &mark);
     int code =
-        status == GNOMON_OK ? search_base(n, p, search, group) : cli_neighbors_fail(n, status);
+        status == GNOMON_OK ? search_base(n, base, search, group) : cli_neighbors_fail(n, status);
     mark = cli_seconds();
     if (code < 0) {
         status = gnomon_search_finish(search, &found);
         account(&n->search_seconds, &mark);
         code = status == GNOMON_OK ? cli_neighbors_keep(n, &found) : cli_neighbors_fail(n, status);
     }
-    gnomon_neighbors_free(n->app->ctx, &found);
+    gnomon_neighbors_free(ctx, &found);
     gnomon_search_destroy(search);
     return code;
 }
 
-static int search_sparse(cli_neighbors *n, plan *p)
+/* Bytes of a row: as a dense one, or what a sparse one has beside its nonzeros. */
+static double row_bytes(const side *s)
 {
-    gnomon_csr queries;
-    if (cli_metric_form(n->options.metric) == CLI_FORM_SPARSE &&
-        (n->base_info.access & n->queries_info.access & GNOMON_ACCESS_SPARSE) == 0)
-        return cli_needs_sparse(n->app, NULL, n->options.metric);
-    const gnomon_status status = gnomon_reader_next_csr(
-        n->queries, INT64_MAX / 16, (n->app->memory - CLI_OVERHEAD_BYTES) / 64, &queries);
-    if (status != GNOMON_OK) return cli_fail_status(n->app, status);
-    gnomon_csr rest;
-    /* The view lasts until the reader's next call, so what more there is shows in the count. */
-    if (n->queries_info.rows >= 0 && queries.rows < n->queries_info.rows)
-        return cli_points_too_large(n->app, n->queries_path,
-                                    64.0 * fmax(cli_entries(&n->queries_info), 1));
-    gnomon_search_options options = n->options;
-    if (n->exclude_self) options.exclude = 0;
-    n->options = options;
-    n->groups = 1;
-    n->answers.dimensions = n->base_info.cols;
-    int code = search_group(n, p, NULL, &queries, 0);
-    if (code < 0 && n->queries_info.rows < 0 &&
-        gnomon_reader_next_csr(n->queries, 1, 1, &rest) == GNOMON_OK && rest.rows > 0)
-        return cli_points_too_large(n->app, n->queries_path, 2.0 * (double)n->app->memory);
-    return code;
+    return s->sparse ? 64 : (double)s->info->cols * (double)gnomon_dtype_size(s->dtype) + 1;
+}
+
+/* A nonzero of a query, or of a base row, in the reader and in the search. */
+enum { NONZERO_BYTES = 64 };
+
+/* How many rows fit in so many bytes, of 'more' each beside their own. */
+static void cut(side *s, double bytes, double more)
+{
+    double rows = bytes / (s->sparse ? 2 : 1) / (row_bytes(s) + more);
+    if (rows > 0x1p40) rows = 0x1p40;
+    s->rows = cli_max((int64_t)rows, 1);
+    s->nonzeros = cli_max((int64_t)(bytes / 2 / NONZERO_BYTES), 1);
+}
+
+static int make_room(cli_neighbors *n, side *s)
+{
+    if (s->info->rows >= 0) s->rows = cli_min(s->rows, cli_max(s->info->rows, 1));
+    if (s->sparse) return -1;
+    s->data = malloc(cli_bytes(s->rows, s->info->cols * (int64_t)gnomon_dtype_size(s->dtype)));
+    if (s->data != NULL) return -1;
+    return cli_fail(n->app, CLI_EXIT_MEMORY, "%s: out of memory for %lld points", s->path,
+                    (long long)s->rows);
 }
 
 /* How many queries and base points are held at a time. */
-static int make_plan(cli_neighbors *n, plan *p)
+static int make_plan(cli_neighbors *n, side *queries, side *base)
 {
     const int64_t budget = n->app->memory - CLI_OVERHEAD_BYTES;
-    p->query_dtype = held_dtype(&n->queries_info);
-    p->base_dtype = held_dtype(&n->base_info);
-    const double query = (double)n->queries_info.cols * (double)gnomon_dtype_size(p->query_dtype);
-    const double base = (double)n->base_info.cols * (double)gnomon_dtype_size(p->base_dtype);
     const double answer = 16.0 * (double)n->options.k;
     /* What is found stays: 16 bytes each, once while a group is at work and once for good. */
     const double kept = n->queries_info.rows > 0 ? answer * (double)n->queries_info.rows : 0;
     const double rest = (double)budget - kept;
-    if (rest < 4 * (base + query + 2 * answer + 1))
-        return cli_fail(n->app, CLI_EXIT_MEMORY, "these points and answers need %s",
-                        cli_memory_words(kept + 4 * (base + query + 2 * answer) +
-                                         (double)CLI_OVERHEAD_BYTES + (1 << 20))
-                            .text);
-    double queries = rest / 2 / (query + 2 * answer + 1), rows = rest / 2 / (base + 1);
-    if (rows * (base + 1) > (double)enough_bytes) rows = (double)enough_bytes / (base + 1);
-    if (queries > 0x1p40) queries = 0x1p40;
-    p->rows = cli_max((int64_t)rows, 1);
-    p->queries = cli_max((int64_t)queries, 1);
-    if (n->base_info.rows >= 0) p->rows = cli_min(p->rows, cli_max(n->base_info.rows, 1));
-    if (n->queries_info.rows >= 0)
-        p->queries = cli_min(p->queries, cli_max(n->queries_info.rows, 1));
-    else
-        p->queries = cli_min(p->queries, 65536);
-    p->query_data = malloc(cli_bytes(p->queries, (int64_t)query));
-    p->base_data = malloc(cli_bytes(p->rows, (int64_t)base));
-    if (p->query_data != NULL && p->base_data != NULL) return -1;
-    return cli_fail(n->app, CLI_EXIT_MEMORY, "out of memory for %lld queries and %lld base points",
-                    (long long)p->queries, (long long)p->rows);
+    const double least = 4 * (row_bytes(base) + row_bytes(queries) + 2 * answer);
+    if (rest < least)
+        return cli_fail(
+            n->app, CLI_EXIT_MEMORY, "these points and answers need %s",
+            cli_memory_words(kept + least + (double)CLI_OVERHEAD_BYTES + (1 << 20)).text);
+    cut(queries, rest / 2, 2 * answer);
+    cut(base, fmin(rest / 2, (double)enough_bytes), 0);
+    if (base->nonzeros > MOST_NONZEROS) base->nonzeros = MOST_NONZEROS;
+    if (queries->info->rows < 0 && !queries->sparse) queries->rows = cli_min(queries->rows, 65536);
+    const int code = make_room(n, queries);
+    return code >= 0 ? code : make_room(n, base);
 }
 
-static int search_dense(cli_neighbors *n, plan *p)
+static int search_groups(cli_neighbors *n, side *queries, side *base)
 {
-    const int64_t total = n->queries_info.rows;
-    int code = make_plan(n, p);
+    const int64_t total = queries->info->rows;
+    int code = make_plan(n, queries, base);
     if (code >= 0) return code;
-    const int64_t groups = total >= 0 ? (total + p->queries - 1) / p->queries : 1;
+    const int64_t groups =
+        total >= 0 && !queries->sparse ? (total + queries->rows - 1) / queries->rows : 1;
     cli_bar_begin(n->app, "searching",
-                  n->base_info.rows >= 0 && total >= 0 ? groups * n->base_info.rows : -1);
+                  base->info->rows >= 0 && total >= 0 ? groups * base->info->rows : -1);
     for (int64_t group = 0;; group++) {
         double mark = cli_seconds();
-        int64_t got = 0;
-        const gnomon_status status = read_rows(n->queries, p->query_data, p->query_dtype,
-                                               p->queries, n->queries_info.cols, &got);
+        piece p;
+        const gnomon_status status = read_piece(queries, &p);
         account(&n->read_seconds, &mark);
         if (status != GNOMON_OK) return cli_fail_status(n->app, status);
-        if (got == 0 && group > 0) return -1;
-        if (group > 0 && (n->base_info.access & GNOMON_ACCESS_SEEK) == 0)
+        if (p.rows == 0 && group > 0) return -1;
+        if (group > 0 && (base->info->access & GNOMON_ACCESS_SEEK) == 0)
             return cli_fail(n->app, CLI_EXIT_MEMORY,
                             "%s can't be read again, and the queries do not fit in --memory %.0fM "
                             "at once",
-                            n->base_path, (double)n->app->memory / (1 << 20));
-        const gnomon_matrix queries =
-            gnomon_matrix_rowmajor(p->query_data, p->query_dtype, got, n->queries_info.cols);
-        code = search_group(n, p, &queries, NULL, group);
+                            base->path, (double)n->app->memory / (1 << 20));
+        code = search_group(n, base, &p, group);
         n->groups = group + 1;
-        if (code >= 0 || got < p->queries) return code;
+        if (code >= 0 || p.rows == 0 || (!p.sparse && p.rows < queries->rows) ||
+            n->answers.queries == total)
+            return code;
     }
 }
 
@@ -298,18 +311,21 @@ int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap)
 
 int cli_neighbors_search(cli_neighbors *n)
 {
-    plan p = {0};
     uint8_t *bitmap = NULL;
     if (n->base_info.rows >= 0 && n->options.k > n->base_info.rows)
         return cli_fail(n->app, CLI_EXIT_USAGE, "-k %lld: %s has %lld points",
                         (long long)n->options.k, n->base_path, (long long)n->base_info.rows);
     n->answers.dimensions = n->base_info.cols;
-    int code = cli_neighbors_allow(n, n->base_info.rows, &bitmap);
-    n->form = cli_compared_form(n->app, n->options.metric, &n->base_info, &n->queries_info);
-    if (code < 0) code = n->form != CLI_FORM_DENSE ? search_sparse(n, &p) : search_dense(n, &p);
+    side queries = side_of(n, n->queries_path, n->queries, &n->queries_info);
+    side base = side_of(n, n->base_path, n->base, &n->base_info);
+    int code = cli_check_form(n->app, n->base_path, &n->base_info, n->options.metric);
+    if (code < 0)
+        code = cli_check_form(n->app, n->queries_path, &n->queries_info, n->options.metric);
+    if (code < 0) code = cli_neighbors_allow(n, n->base_info.rows, &bitmap);
+    if (code < 0) code = search_groups(n, &queries, &base);
     if (code < 0 && n->mask > 0) code = check_mask(n, n->mask, n->answers.base);
-    free(p.query_data);
-    free(p.base_data);
+    free(queries.data);
+    free(base.data);
     free(bitmap);
     return code;
 }

@@ -236,6 +236,8 @@ class TestSearch:
         with pytest.raises(TypeError, match="sparse"):
             gnomon.neighbors(sets, metric="jaccard")
         with pytest.raises(TypeError, match="sparse"):
+            gnomon.neighbors(sparse.csr_matrix(sets), sets, metric="jaccard")
+        with pytest.raises(TypeError, match="sparse"):
             gnomon.neighbors(sparse.csr_matrix(sets), metric="hamming")
         with pytest.raises(ValueError, match="X"):
             gnomon.neighbors(sets, metric="hamming")
@@ -272,6 +274,38 @@ class TestSearch:
         assert np.array_equal(own.toarray() > 0, E <= radius) and info.complete and info.recall == 1
         once = gnomon.join(X, radius=radius, metric=metric, symmetric=False)
         assert once.nnz * 2 == own.nnz == info.pairs * 2
+
+    @pytest.mark.parametrize("metric", ["l2", "l1", "cosine", "ip", "weighted-jaccard"])
+    def test_one_side_sparse(self, metric):
+        sparse = pytest.importorskip("scipy.sparse")
+        X, Y = (rng.random((n, 30)) * (rng.random((n, 30)) < 0.2) for n in (70, 50))
+        X[3] = Y[4] = 0
+        X[7] = Y[8] = 1
+        both = gnomon.neighbors(X, Y, 6, metric=metric)
+        radius = float(np.median(both.distances[np.isfinite(both.distances)]))
+        within = gnomon.neighbors(X, Y, radius=radius, metric=metric)
+        pairs = gnomon.join(X, Y, radius=radius, metric=metric)
+        for x, y in ((sparse.csr_matrix(X), Y), (X, sparse.csc_matrix(Y)), (sparse.coo_matrix(X), sparse.csr_array(Y))):
+            for found, wanted in ((gnomon.neighbors(x, y, 6, metric=metric), both),
+                                  (gnomon.neighbors(x, y, radius=radius, metric=metric), within)):
+                assert np.array_equal(found.indices, wanted.indices)
+                assert np.array_equal(found.distances, wanted.distances)
+                assert np.array_equal(found.indptr, wanted.indptr)
+            some = gnomon.join(x, y, radius=radius, metric=metric)
+            assert np.array_equal(some.indptr, pairs.indptr) and np.array_equal(some.indices, pairs.indices)
+            assert np.array_equal(some.data, pairs.data)
+        with pytest.raises(ValueError, match="dimensions"):
+            gnomon.neighbors(sparse.csr_matrix(X), Y[:, :29], 6, metric=metric)
+        with pytest.raises(ValueError, match="dimensions"):
+            gnomon.join(X, sparse.csr_matrix(Y[:, :29]), radius=radius, metric=metric)
+        with pytest.raises(ValueError, match="n_neighbors"):
+            gnomon.neighbors(X, sparse.csr_matrix(Y), 71, metric=metric)
+        bad = sparse.csr_matrix(Y)
+        bad.data[5] = np.nan
+        with pytest.raises(ValueError, match="NaN or infinity in row"):
+            gnomon.neighbors(X, bad, 6, metric=metric)
+        with pytest.raises(ValueError, match="NaN or infinity in row"):
+            gnomon.join(bad, X, radius=radius, metric=metric)
 
     def test_join_is_what_dbscan_takes(self):
         cluster = pytest.importorskip("sklearn.cluster")
