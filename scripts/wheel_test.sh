@@ -65,6 +65,12 @@ plugin() {
     says "no libgnomon_"
 }
 
+# The package's types, as a user's checker finds them in the wheel.
+types() {
+    "$work/venv/bin/pip" install -q mypy || return 1
+    (cd "$work" && "$work/venv/bin/mypy" --config-file "$OLDPWD/bindings/python/mypy.ini" -p gnomon)
+}
+
 for python; do
     rm -rf "$work/venv"
     "$python" -m venv "$work/venv"
@@ -81,8 +87,9 @@ for python; do
     "$work/venv/bin/gnomon" info > /dev/null || status=1
     run_paths || status=1
     extra=0
+    if types; then extra=1; else status=1; fi
     if [ -f "${plugins[0]}" ]; then
-        if plugin; then extra=1; else status=1; fi
+        if plugin; then extra=$((extra + 1)); else status=1; fi
     fi
     p=$(sed -n 's/^\([0-9]*\) passed.*/\1/p; s/.* \([0-9]*\) passed.*/\1/p' "$work/log" | tail -n 1)
     passed=$((passed + ${p:-0} + extra))

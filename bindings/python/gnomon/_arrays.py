@@ -224,10 +224,10 @@ def is_sparse(x: Any) -> bool:
 
 
 def _flat(x: Any, name: str, member: str) -> np.ndarray:
-    x = np.asarray(x)
-    if x.ndim != 1:
-        raise ValueError(f"{name}: {member} has {x.ndim} dimensions; it must have one")
-    return x
+    flat: np.ndarray = np.asarray(x)
+    if flat.ndim != 1:
+        raise ValueError(f"{name}: {member} has {flat.ndim} dimensions; it must have one")
+    return flat
 
 
 def _index(x: Any, name: str, member: str) -> np.ndarray:
@@ -334,7 +334,7 @@ def float_dtype(dtype: Any, double: bool, name: str = "dtype") -> np.dtype:
     """float32 or float64: what was asked for, else what fits the input."""
     if dtype is None:
         return _WIDE if double else _SINGLE
-    found = np.dtype(dtype)
+    found: np.dtype = np.dtype(dtype)
     if found not in _FLOATS:
         raise ValueError(f"{name} is {found}; it must be float32 or float64")
     return found

@@ -109,7 +109,7 @@ def fail(status: int, name: str, text: str, argument: str, row: int, col: int,
     """
     kind = _KINDS.get(status, InternalError)
     if issubclass(kind, OSError):
-        number = errno.ENOENT if kind is MissingFileError else errno.EIO
+        number = errno.ENOENT if issubclass(kind, MissingFileError) else errno.EIO
         error: GnomonError = kind(number, text, argument) if argument else kind(number, text)
         ours = argument
     else:

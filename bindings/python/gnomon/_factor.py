@@ -454,7 +454,7 @@ def hosvd(X: ArrayLike, ranks: Union[int, Sequence[int], None] = None, *, tol: f
     if ranks is None and tol == 0:
         raise ValueError("ranks and tol: one of them must be given")
     if ranks is not None:
-        each = [ranks] * x.ndim if hasattr(ranks, "__index__") else list(ranks)  # type: ignore[arg-type]
+        each = [ranks] * x.ndim if hasattr(ranks, "__index__") else list(ranks)
         if len(each) != x.ndim:
             raise ValueError(f"ranks has {len(each)} elements; X has {x.ndim} dimensions")
         wanted = (ctypes.c_int64 * x.ndim)(*(integer(rank, "ranks", 1) for rank in each))

@@ -42,7 +42,7 @@ def kinds() -> list[str]:
 def _kind(name: Any, argument: str) -> int:
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be a str, not {type(name).__name__}")
-    number = lib.gnomon_kind_from_name(name.encode("utf-8", "replace"))
+    number: int = lib.gnomon_kind_from_name(name.encode("utf-8", "replace"))
     if number == 0:
         raise ValueError(f"{argument} is {name!r}; it must be one of {', '.join(kinds())}")
     return number

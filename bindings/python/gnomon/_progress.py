@@ -11,12 +11,12 @@ class Bar:
     def __init__(self) -> None:
         self._phase: Optional[str] = None
         self._bar: Any = None
+        self._tqdm: Any = None
         try:
             from tqdm.auto import tqdm
+            self._tqdm = tqdm
         except ImportError:
             warnings.warn("progress=True shows nothing without tqdm: pip install tqdm", RuntimeWarning, stacklevel=4)
-            tqdm = None
-        self._tqdm: Any = tqdm
 
     def __call__(self, phase: str, done: int, total: int) -> None:
         if self._tqdm is None:
