@@ -1,12 +1,13 @@
 """Projections of gradients for data attribution: the projectors of TRAK and dattri, and factored ones for linear layers.
 
 `Projector` has their interface, ``project(grads, model_id)``; `BasicProjector` and `CudaProjector` also take their
-constructors' arguments. `LinearProjector` projects a linear layer's gradients from its inputs and output gradients.
+constructors' arguments, `random_project` and `make_random_projector` those of dattri's functions. `LinearProjector`
+projects a linear layer's gradients from its inputs and output gradients.
 """
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 import torch
@@ -19,7 +20,7 @@ from ._library import lib
 from ._operator import Operator
 from ._sketch import Sketcher, _options, apply
 
-__all__ = ["BasicProjector", "CudaProjector", "LinearProjector", "Projector"]
+__all__ = ["BasicProjector", "CudaProjector", "LinearProjector", "Projector", "make_random_projector", "random_project"]
 
 Gradients = Union[torch.Tensor, Mapping[Any, torch.Tensor], Sequence[torch.Tensor]]
 _ALIASES = {"normal": "gaussian"}
@@ -28,9 +29,9 @@ _WORD = (1 << 64) - 1
 
 def _mixed(x: np.ndarray) -> np.ndarray:
     """Sixty-four bits of SplitMix64's finalizer for each: the same on every machine and in every version of NumPy."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    mixed: np.ndarray = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def _drawn(count: int, size: int, seed: int) -> np.ndarray:
@@ -202,7 +203,7 @@ class Projector:
             raise DeviceError(f"grads lie on {device}; the projector is for {self.device}")
         return [piece for piece in pieces if piece.shape[1]]
 
-    def project(self, grads: Gradients, model_id: int = 0) -> torch.Tensor:
+    def project(self, grads: Gradients, model_id: int = 0, *, ensemble_id: Optional[int] = None) -> torch.Tensor:
         """Projects a batch of gradients.
 
         Parameters
@@ -211,13 +212,16 @@ class Projector:
             Of a dict or list the coordinates follow each other, as if all were flattened and concatenated; no
             concatenation is made. Of float16, bfloat16, float32 or float64.
         model_id : int
+        ensemble_id : int, optional
+            dattri's name of model_id: where it is given, it counts.
 
         Returns
         -------
         torch.Tensor of shape (n, proj_dim)
             Where the gradients lie.
         """
-        pieces, op = self._pieces(grads), self.operator(model_id)
+        pieces = self._pieces(grads)
+        op = self.operator(model_id if ensemble_id is None else ensemble_id)
         wide = torch.float64 if any(piece.dtype == torch.float64 for piece in pieces) else torch.float32
         if self.dtype == torch.float64:
             wide = torch.float64
@@ -318,6 +322,91 @@ class CudaProjector(BasicProjector):
         if torch.device(device).type != "cuda":
             raise ValueError(f"device is {device}; a CudaProjector's must be a CUDA GPU: BasicProjector is for others")
         super().__init__(grad_dim, proj_dim, seed, proj_type, device, **options)
+
+
+def make_random_projector(param_shape_list: Sequence[int], feature_batch_size: int, proj_dim: int,
+                          proj_max_batch_size: int = 32, device: Any = "cpu", proj_seed: int = 0, proj_type: str = "sjlt", *,
+                          use_half_precision: bool = True, **options: Any) -> Projector:
+    """A projector by the arguments of dattri's function of this name.
+
+    Parameters
+    ----------
+    param_shape_list : sequence of int
+        Coordinates of each parameter; the projector is for their sum.
+    feature_batch_size, proj_max_batch_size
+        Accepted and not needed: any batch is taken, and nothing is cut into chunks.
+    proj_dim : int
+        Coordinates after projection, at most the sum.
+    device : str or torch.device
+        Where gradients must lie.
+    proj_seed : int
+    proj_type : str
+        As for `Projector`, on the CPU too.
+    use_half_precision : bool
+        The result is of bfloat16 (default), else float32. The arithmetic is in float32 in either case.
+    **options
+        Of `Projector`. The scaling is ``"isometric"`` by default, as that of dattri's projector on a GPU.
+
+    Returns
+    -------
+    Projector
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnomon.torch import make_random_projector
+    >>> projector = make_random_projector([200, 20], 3, 16, use_half_precision=False)
+    >>> projector.project({"weight": torch.ones(3, 20, 10), "bias": torch.ones(3, 20)}, ensemble_id=0).shape
+    torch.Size([3, 16])
+    """
+    options.setdefault("scaling", "isometric")
+    options.setdefault("dtype", torch.bfloat16 if use_half_precision else torch.float32)
+    total = sum(integer(size, f"param_shape_list[{i}]", 0) for i, size in enumerate(param_shape_list))
+    return Projector(total, proj_dim, proj_seed, proj_type, device, **options)
+
+
+def random_project(feature: Gradients, feature_batch_size: int, proj_dim: int, proj_max_batch_size: int = 32,
+                   device: Any = "cpu", proj_seed: int = 0, proj_type: str = "sjlt", *, use_half_precision: bool = True,
+                   **options: Any) -> Callable[..., torch.Tensor]:
+    """A function that projects, by the arguments of dattri's function of this name.
+
+    Parameters
+    ----------
+    feature : tensor of shape (feature_batch_size, ...), or dict or list of them
+        What will be projected: its sizes alone are looked at.
+    feature_batch_size : int
+        Rows of the given feature. Later batches may have any.
+    proj_dim, proj_max_batch_size, device, proj_seed, proj_type, use_half_precision, **options
+        As for `make_random_projector`.
+
+    Returns
+    -------
+    callable
+        ``project(feature, ensemble_id=0)``, a tensor of shape (n, proj_dim).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from gnomon.torch import random_project
+    >>> grads = {"weight": torch.ones(3, 20, 10), "bias": torch.ones(3, 20)}
+    >>> random_project(grads, 3, proj_dim=16, device="cpu")(grads, ensemble_id=1).dtype
+    torch.bfloat16
+    """
+    rows = integer(feature_batch_size, "feature_batch_size", 1)
+    if isinstance(feature, torch.Tensor):
+        given = [feature]
+    else:
+        given = list(feature.values()) if isinstance(feature, Mapping) else list(feature)
+    for piece in given:
+        if piece.ndim == 0 or len(piece) != rows:
+            raise ValueError(f"feature_batch_size is {rows}; a tensor of feature has shape {tuple(piece.shape)}")
+    projector = make_random_projector([piece.numel() // rows for piece in given], rows, proj_dim, proj_max_batch_size, device,
+                                      proj_seed, proj_type, use_half_precision=use_half_precision, **options)
+
+    def project(feature: Gradients, ensemble_id: int = 0) -> torch.Tensor:
+        return projector.project(feature, ensemble_id)
+
+    return project
 
 
 class LinearProjector:

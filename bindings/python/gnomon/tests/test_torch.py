@@ -7,7 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import gnomon
-from gnomon.torch import BasicProjector, CudaProjector, LinearProjector, Projector, _drawn
+from gnomon.torch import (BasicProjector, CudaProjector, LinearProjector, Projector, _drawn, make_random_projector,
+                          random_project)
 
 N = 5
 SHAPES = {"w": (12, 9), "b": (12,), "conv": (3, 4, 5), "scalar": ()}
@@ -145,6 +146,25 @@ def test_constructors_of_trak_and_dattri():
         CudaProjector(D, 16, 3, "normal", "cpu")
     with pytest.raises(TypeError, match="grad_dim or feature_dim"):
         BasicProjector(proj_dim=3)
+
+
+@pytest.mark.parametrize("kind", ["sjlt", "rademacher", "normal"])
+def test_functions_of_dattri(kind):
+    grads = gradients()
+    project = random_project(grads, N, 16, 8, "cpu", 3, kind, use_half_precision=False)
+    same = Projector(D, 16, 3, kind, scaling="isometric")
+    for model in (0, 2):
+        assert torch.equal(project(grads, ensemble_id=model), same.project(grads, model))
+    assert torch.equal(project(joined(grads)), same.project(grads))
+    assert project({k: g[:2] for k, g in grads.items()}).shape == (2, 16)  # a last batch is smaller
+    sizes = [g[0].numel() for g in grads.values()]
+    half = make_random_projector(sizes, N, 16, 8, torch.device("cpu"), 3, kind)
+    assert torch.equal(half.project(grads, ensemble_id=2), same.project(grads, 2).bfloat16())
+    assert random_project(joined(grads), N, 16)(joined(grads)).dtype == torch.bfloat16
+    with pytest.raises(ValueError, match="feature_batch_size is 4"):
+        random_project(grads, 4, 16)
+    with pytest.raises(ValueError, match=r"param_shape_list\[1\]"):
+        make_random_projector([3, -1], 1, 2)
 
 
 def test_bad_input():
