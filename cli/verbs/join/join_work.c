@@ -184,10 +184,8 @@ static int fail(cli_join *j, gnomon_status status)
     const gnomon_join_result *r = &j->result;
     if (j->failed > 0) {
         cli_say(app,
-                "gnomon join: %lld pairs were found, all of those of rows "
-                "below %lld; nothing of "
-                "them was kept. With more room run it again, keep what is "
-                "found by --checkpoint "
+                "gnomon join: %lld pairs were found, all of those of rows below %lld; nothing of "
+                "them was kept. With more room run it again, keep what is found by --checkpoint "
                 "FILE, or join in parts: --max-pairs N, then --from-row.\n",
                 (long long)r->pairs, (long long)r->rows_done);
         return j->failed;
@@ -270,8 +268,7 @@ static json_t *describe(const char *which, const char *path, const gnomon_data_i
     if (name != NULL && stat(name, &file) != 0) memset(&file, 0, sizeof file);
     snprintf(modified, sizeof modified, "%lld.%09ld", (long long)file.st_mtim.tv_sec,
              file.st_mtim.tv_nsec);
-    /* a file that was put in its place, or whose time was set back, has
-     * this of its own */
+    /* a file that was put in its place, or whose time was set back, has this of its own */
     snprintf(changed, sizeof changed, "%lld.%09ld", (long long)file.st_ctim.tv_sec,
              file.st_ctim.tv_nsec);
     const struct {
@@ -317,8 +314,7 @@ static json_t *identity_of(const cli_join *j)
                                          gnomon_join_method_name(o->method), "seed", seed));
 }
 
-/* So many bands of an LSH join: what an interruption may cost, against
- * sorting its tables again. */
+/* So many bands of an LSH join: what an interruption may cost, against sorting its tables again. */
 enum { BANDS = 8 };
 
 static int join_kept(cli_join *j, int files, json_t *identity)
@@ -345,8 +341,7 @@ static int join_kept(cli_join *j, int files, json_t *identity)
     }
     if (status != GNOMON_OK || code > 0) {
         cli_say(app,
-                "gnomon join: %lld pairs, all of those of rows below %lld, "
-                "are kept in %s: the "
+                "gnomon join: %lld pairs, all of those of rows below %lld, are kept in %s: the "
                 "same command goes on there.\n",
                 (long long)j->kept.kept, (long long)j->kept.kept_rows, j->kept.pairs_path);
         return code;
@@ -381,8 +376,7 @@ int cli_join_work(cli_join *j)
     code = files ? check_row(j, j->p_path, &j->p_info) : -1;
     if (code < 0 && files && j->q_path != NULL) code = check_row(j, j->q_path, &j->q_info);
     if (code >= 0) return code;
-    /* the files as they were before they were read: a change under way
-     * makes another join */
+    /* the files as they were before they were read: a change under way makes another join */
     json_t *identity = j->checkpoint != NULL ? identity_of(j) : NULL;
     code = j->text != CLI_TEXT_NONE ? load_texts(j) : files ? -1 : load(j);
     if (code < 0 && j->checkpoint != NULL) return join_kept(j, files, identity);
