@@ -180,6 +180,7 @@ class Sparse:
         self.shape = (rows, cols)
         self.coo = coo and x.format == "coo"
         if x.format not in ("csr", "coo") or (x.format == "coo" and not coo):
+            _check_before_conversion(x, name, rows, cols)
             x = x.tocsr()
         values, self.code = _fit(_flat(x.data, name, "data"), name)
         values = np.ascontiguousarray(values)
@@ -221,6 +222,35 @@ Matrix = Union[Dense, Placed]  # a dense array, wherever it lies
 def is_sparse(x: Any) -> bool:
     """Whether x is a sparse matrix or array of SciPy's, or has the same members."""
     return hasattr(x, "format") and hasattr(x, "shape") and (hasattr(x, "tocsr") or hasattr(x, "indptr"))
+
+
+def _check_before_conversion(x: Any, name: str, rows: int, cols: int) -> None:
+    """Refuses what SciPy's conversions to rows follow out of their arrays."""
+    if x.format == "coo":
+        row, col = _index(x.row, name, "row"), _index(x.col, name, "col")
+        if not len(row) == len(col) == len(x.data):
+            raise ValueError(f"{name}: row, col and data have {len(row)}, {len(col)} and {len(x.data)} elements; "
+                             "they must have as many")
+        _check_range(row, rows, name, "row")
+        _check_range(col, cols, name, "col")
+    elif x.format in ("csc", "bsr"):
+        down, across = x.blocksize if x.format == "bsr" else (1, 1)
+        lines, limit = (cols, rows) if x.format == "csc" else (rows // down, cols // across)
+        offsets, indices = _index(x.indptr, name, "indptr"), _index(x.indices, name, "indices")
+        if len(offsets) != lines + 1 or offsets[0] != 0:
+            raise ValueError(f"{name}: indptr must have {lines + 1} elements, of which the first is 0")
+        if (np.diff(offsets) < 0).any():
+            raise ValueError(f"{name}: indptr must not decrease")
+        if offsets[-1] > min(len(indices), len(x.data)):
+            raise ValueError(f"{name}: indptr tells of {offsets[-1]} entries, indices has {len(indices)} and data "
+                             f"{len(x.data)}")
+        _check_range(indices[:offsets[-1]], limit, name, "indices")
+
+
+def _check_range(indices: np.ndarray, limit: int, name: str, member: str) -> None:
+    outside = np.flatnonzero((indices < 0) | (indices >= limit))
+    if len(outside):
+        raise ValueError(f"{name}: element {outside[0]} of {member} is {indices[outside[0]]}; it must be in [0, {limit})")
 
 
 def _flat(x: Any, name: str, member: str) -> np.ndarray:

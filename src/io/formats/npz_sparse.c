@@ -8,6 +8,8 @@
 #include "io/temporaries.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -203,13 +205,23 @@ static gnomon_status next_end(gnomon_reader *reader, int64_t *end)
     return GNOMON_OK;
 }
 
-static gnomon_status check_indices(gnomon_reader *reader, const int64_t *indices, int64_t count,
-                                   int64_t below, const char *what)
+/* The last 'count' elements that were read of an array, as indices below a limit. */
+static gnomon_status check_indices(gnomon_reader *reader, const gnomon_npz_array *array,
+                                   const int64_t *indices, int64_t count, int64_t below,
+                                   const char *what)
 {
-    for (int64_t i = 0; i < count; i++)
-        GNOMON_FAIL_IF(indices[i] < 0 || indices[i] >= below, reader->ctx, GNOMON_ERROR_DATA,
-                       GNOMON_ARG("%s") ": %s %lld is outside 0 to %lld", reader->path, what,
-                       (long long)indices[i], (long long)below - 1);
+    for (int64_t i = 0; i < count; i++) {
+        char number[32];
+        if (indices[i] >= 0 && indices[i] < below) continue;
+        if (array->dtype == GNOMON_U64)
+            snprintf(number, sizeof number, "%" PRIu64, (uint64_t)indices[i]);
+        else
+            snprintf(number, sizeof number, "%" PRId64, indices[i]);
+        return gnomon_fail(
+            reader->ctx, GNOMON_ERROR_DATA,
+            GNOMON_ARG("%s") ": %s %s is outside 0 to %" PRId64 " (element %" PRId64 " of %s)",
+            reader->path, what, number, below - 1, array->next - count + i, array->name);
+    }
     return GNOMON_OK;
 }
 
@@ -226,7 +238,8 @@ static gnomon_status read_entries(gnomon_reader *reader, int64_t count)
         unsigned char *values = (unsigned char *)batch->values +
                                 (size_t)batch->nonzeros * gnomon_dtype_size(batch->dtype);
         GNOMON_TRY(gnomon_npz_array_integers(&sparse->minor, piece, indices));
-        GNOMON_TRY(check_indices(reader, indices, piece, reader->info.cols, "the column"));
+        GNOMON_TRY(
+            check_indices(reader, &sparse->minor, indices, piece, reader->info.cols, "the column"));
         GNOMON_TRY(gnomon_npz_array_values(&sparse->data, piece, batch->dtype, values));
         batch->nonzeros += piece;
         count -= piece;
@@ -287,11 +300,14 @@ static gnomon_status gather_entries(gnomon_reader *reader, int64_t count, int64_
         GNOMON_TRY(gnomon_npz_array_integers(&sparse->minor, piece, minor));
         GNOMON_TRY(gnomon_npz_array_values(&sparse->data, piece, GNOMON_F64, values));
         if (sparse->csc) {
-            GNOMON_TRY(check_indices(reader, minor, piece, reader->info.rows, "the row"));
+            GNOMON_TRY(
+                check_indices(reader, &sparse->minor, minor, piece, reader->info.rows, "the row"));
         } else {
             GNOMON_TRY(gnomon_npz_array_integers(&sparse->major, piece, major));
-            GNOMON_TRY(check_indices(reader, major, piece, reader->info.rows, "the row"));
-            GNOMON_TRY(check_indices(reader, minor, piece, reader->info.cols, "the column"));
+            GNOMON_TRY(
+                check_indices(reader, &sparse->major, major, piece, reader->info.rows, "the row"));
+            GNOMON_TRY(check_indices(reader, &sparse->minor, minor, piece, reader->info.cols,
+                                     "the column"));
         }
         for (int64_t i = 0; i < piece; i++)
             GNOMON_TRY(gnomon_gather_add(&sparse->gather, sparse->csc ? minor[i] : major[i],

@@ -307,6 +307,59 @@ class TestSearch:
         with pytest.raises(ValueError, match="NaN or infinity in row"):
             gnomon.join(bad, X, radius=radius, metric=metric)
 
+    @pytest.mark.parametrize("layout", ["csr", "csc", "coo", "bsr"])
+    def test_broken_sparse(self, layout):
+        sparse = pytest.importorskip("scipy.sparse")
+        good = sparse.csr_matrix(np.where(rng.random((12, 8)) < 0.4, 1.5, 0))
+        calls = [lambda x: gnomon.neighbors(x, n_neighbors=2), lambda x: gnomon.join(x, radius=1),
+                 lambda x: gnomon.sketch(x, 3), lambda x: gnomon.neighbors(np.zeros((9, 8)), x, 2)]
+        if gnomon.svd_missing() is None:
+            calls.append(lambda x: gnomon.svd(x, 2))
+        members = ("row", "col") if layout == "coo" else ("indices", "indptr")
+        for member in members:
+            for at, value in ((3, -1), (3, 2**31 - 1), (3, 12), (0, 1), (-1, 10**6)):
+                if (value == 12) if member == "indptr" else (at != 3):
+                    continue
+                if at == 0 and layout == "csr":
+                    continue  # a view of rows may begin at any entry
+                bad = sparse.bsr_matrix(good, blocksize=(2, 2)) if layout == "bsr" else good.asformat(layout, copy=True)
+                getattr(bad, member)[at] = value
+                for call in calls:
+                    with pytest.raises(ValueError, match="X|queries"):
+                        call(bad)
+        for value in (np.nan, np.inf):
+            bad = good.asformat(layout, copy=True)
+            bad.data.reshape(-1)[np.flatnonzero(bad.data.reshape(-1))[2]] = value
+            for call in calls:
+                with pytest.raises(ValueError, match="NaN or infinit"):
+                    call(bad)
+
+    @pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+    def test_odd_sparse_that_counts(self, layout):
+        sparse = pytest.importorskip("scipy.sparse")
+        dense = np.where(rng.random((15, 9)) < 0.4, rng.integers(1, 9, (15, 9)) / 2, 0)
+        dense[4] = 0
+        row, col = np.nonzero(dense)
+        order = rng.permutation(len(row))
+        values = dense[row, col][order]
+        row, col = np.append(row[order], [2, 2, 2]), np.append(col[order], [1, 1, 3])
+        values = np.append(values, [0.5, 0.25, 0.0])  # a column twice more, and a stored zero
+        dense[2, 1] += 0.75
+        x = sparse.coo_matrix((values, (row, col)), dense.shape)
+        if layout != "coo":  # SciPy's conversions would add the repeated ones
+            major, minor, lines = (row, col, 15) if layout == "csr" else (col, row, 9)
+            by = np.argsort(major, kind="stable")
+            ends = np.append(0, np.cumsum(np.bincount(major, minlength=lines)))
+            x = getattr(sparse, layout + "_matrix")((values[by], minor[by], ends), dense.shape)
+        assert x.nnz == len(values)
+        for metric in ("l2", "l1", "cosine", "ip"):
+            found, want = gnomon.neighbors(x, n_neighbors=4, metric=metric), gnomon.neighbors(dense, n_neighbors=4,
+                                                                                          metric=metric)
+            assert np.array_equal(found.indices, want.indices) and np.array_equal(found.distances, want.distances)
+        assert (gnomon.join(x, radius=3) != gnomon.join(dense, radius=3)).nnz == 0
+        assert np.allclose(gnomon.sketch(x, 4, kind="sjlt"), gnomon.sketch(dense, 4, kind="sjlt"))
+        assert x.nnz == len(values)
+
     def test_join_is_what_dbscan_takes(self):
         cluster = pytest.importorskip("sklearn.cluster")
         X = np.vstack([rng.normal(c, 0.3, size=(40, 5)) for c in (0, 3, 6)])
