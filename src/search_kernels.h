@@ -156,6 +156,11 @@ typedef struct gnomon_search_kernels {
      * GNOMON_LANES. */
     void (*add_dense)(const float *by, const float *values, int64_t width, const uint32_t *rows,
                       int64_t count, float *scores);
+    /* sums[i] = the sum over terms of by * column[first + i], for i in [0, count), of columns of
+     * 8-bit numbers. sums has room for the next multiple of GNOMON_LANES, and columns can be read
+     * for GNOMON_LANES more than there are. */
+    void (*sum_codes)(const float *by, const int8_t *const *columns, int64_t first, int64_t terms,
+                      int64_t count, float *sums);
     /* The rows of [0, count) that may reach, ascending; how many. */
     int64_t (*find_rows)(const gnomon_scores *reach, int64_t count, uint32_t *rows);
 } gnomon_search_kernels;

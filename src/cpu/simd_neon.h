@@ -24,6 +24,13 @@ static inline vf vf_load_half(const uint16_t *p)
 {
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
 }
+static inline vf vf_load_i8(const int8_t *p)
+{
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    const int8x8_t bytes = vreinterpret_s8_u32(vdup_n_u32(four));
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(bytes))));
+}
 static inline void vf_store(float *p, vf v)
 {
     vst1q_f32(p, v);

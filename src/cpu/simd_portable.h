@@ -36,6 +36,10 @@ static inline vf vf_load_half(const uint16_t *p)
 {
     return (vf){half_to_float(p[0]), half_to_float(p[1]), half_to_float(p[2]), half_to_float(p[3])};
 }
+static inline vf vf_load_i8(const int8_t *p)
+{
+    return (vf){p[0], p[1], p[2], p[3]};
+}
 static inline void vf_store(float *p, vf v)
 {
     memcpy(p, &v, sizeof v);

@@ -83,6 +83,7 @@ void gnomon_sparse_index_describe(const gnomon_sparse_index *index, gnomon_spars
         .point_bytes = 16 * nonzeros + 8 * (n + 1) + (x->rows.factors != NULL ? 8 * n : 0),
         .index_bytes = 8 * x->lists[x->heavy_from] + 8 * (x->heavy_from + 1) +
                        12 * x->columns.used + 4 * n * x->width +
+                       (x->columns.used - x->heavy_from) * (gnomon_inverted_padded(n) + 4) +
                        4 * norms * gnomon_inverted_padded(n)};
     gnomon_write_result(info, &told, sizeof told);
 }

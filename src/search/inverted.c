@@ -142,6 +142,34 @@ void gnomon_inverted_fill_block(const gnomon_inverted *x, int64_t first, int64_t
     }
 }
 
+void gnomon_inverted_take_most(const gnomon_inverted *x, const float *block, int64_t count,
+                               float *most)
+{
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t c = 0; c < x->width; c++) {
+            const float size = fabsf(block[i * x->width + c]);
+            if (size > most[c]) most[c] = size;
+        }
+}
+
+void gnomon_inverted_set_steps(const gnomon_inverted *x, const float *most, float *steps)
+{
+    for (int64_t c = 0; c < x->columns.used - x->heavy_from; c++)
+        steps[c] = fmaxf(most[c] / 127, 0x1p-100F);
+}
+
+void gnomon_inverted_fill_codes(const gnomon_inverted *x, const float *steps, const float *block,
+                                int64_t first, int64_t count, int64_t from, int64_t to,
+                                int8_t *codes)
+{
+    const int64_t padded = gnomon_inverted_padded(x->rows.count);
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t c = from; c < to; c++) {
+            const float code = rintf(block[i * x->width + c] / steps[c]);
+            codes[(c - from) * padded + first + i] = (int8_t)fminf(fmaxf(code, -127), 127);
+        }
+}
+
 void gnomon_inverted_fill_lists(gnomon_inverted *x, int64_t from, int64_t to, uint32_t *ids,
                                 float *values)
 {
@@ -160,6 +188,21 @@ void gnomon_inverted_fill_lists(gnomon_inverted *x, int64_t from, int64_t to, ui
     }
 }
 
+static gnomon_status fill_codes(gnomon_context *ctx, gnomon_inverted *x)
+{
+    const int64_t columns = x->columns.used - x->heavy_from, n = x->rows.count;
+    float *most;
+    GNOMON_TRY(gnomon_alloc(ctx, columns, sizeof *x->steps, "heavy columns", &x->steps));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(columns, gnomon_inverted_padded(n)),
+                                 sizeof *x->codes, "heavy columns", &x->codes));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, x->width, sizeof *most, "heavy columns", &most));
+    gnomon_inverted_take_most(x, x->block, n, most);
+    gnomon_inverted_set_steps(x, most, x->steps);
+    gnomon_free(ctx, most);
+    gnomon_inverted_fill_codes(x, x->steps, x->block, 0, n, 0, columns, x->codes);
+    return GNOMON_OK;
+}
+
 static gnomon_status fill(gnomon_context *ctx, gnomon_inverted *x)
 {
     const int64_t count = x->rows.count, listed = x->lists[x->heavy_from + 1];
@@ -171,6 +214,7 @@ static gnomon_status fill(gnomon_context *ctx, gnomon_inverted *x)
         GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_inverted_padded(count), sizeof *x->heavy, "norms",
                                      &x->heavy));
         gnomon_inverted_fill_block(x, 0, count, x->block, x->heavy);
+        GNOMON_TRY(fill_codes(ctx, x));
     }
     if (x->heavy_from > 0) gnomon_inverted_fill_lists(x, 0, x->heavy_from, x->ids, x->values);
     return GNOMON_OK;
@@ -180,7 +224,7 @@ int64_t gnomon_inverted_rows(const gnomon_csr *rows, int64_t from, int64_t bytes
 {
     /* of a row its norms and its part of the block; of a column its number and its list's place, by
      * the column itself or, where columns are many, by hashing */
-    enum { NONZERO = 24, ROW = 192, COLUMN = 16, HASHED = 72, MOST = 1 << 30 };
+    enum { NONZERO = 24, ROW = 224, COLUMN = 16, HASHED = 72, MOST = 1 << 30 };
     const int64_t left = gnomon_min(rows->rows - from, MOST);
     const int64_t columns = gnomon_min(rows->cols, bytes / COLUMN) * COLUMN;
     int64_t count = gnomon_min(left, 1);
@@ -238,6 +282,8 @@ void gnomon_inverted_close(gnomon_context *ctx, gnomon_inverted *x)
         gnomon_free(ctx, x->ids);
         gnomon_free(ctx, x->values);
         gnomon_free(ctx, x->block);
+        gnomon_free(ctx, x->codes);
+        gnomon_free(ctx, x->steps);
         gnomon_free(ctx, x->norm);
         gnomon_free(ctx, x->heavy);
         gnomon_free(ctx, x->bias);

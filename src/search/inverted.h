@@ -27,8 +27,11 @@ typedef struct gnomon_inverted {
     int64_t heavy_from; /* columns of this number and above are in the block */
     int64_t width;      /* of the block: a multiple of GNOMON_LANES, 0: there is none */
     float *block;       /* rows x width */
-    int64_t *lists;     /* heavy_from + 1; the last is the number of entries */
-    uint32_t *ids;      /* ascending in a list */
+    int8_t *codes;  /* the block's columns again, in 8 bits, each of gnomon_inverted_padded(rows):
+                       about a coordinate divided by the column's step */
+    float *steps;   /* of each column of the block; NULL as codes: width is 0 */
+    int64_t *lists; /* heavy_from + 1; the last is the number of entries */
+    uint32_t *ids;  /* ascending in a list */
     float *values;
     float *norm;  /* of rows, not less than it is; L1: the sum of magnitudes. Zeros for twice
                      GNOMON_LANES more, as in the others */
@@ -61,6 +64,17 @@ gnomon_status gnomon_inverted_begin(gnomon_context *ctx, gnomon_metric metric, g
 /* Rows [first, first + count) of the block, and what heavy has of them; to arrays of count. */
 void gnomon_inverted_fill_block(const gnomon_inverted *index, int64_t first, int64_t count,
                                 float *block, float *heavy);
+/* The step of each column of the block is 1 / 127 of its largest magnitude, at least 2^-100. Takes
+ * so many rows of the block into 'most', width of them, zeros at first. */
+void gnomon_inverted_take_most(const gnomon_inverted *index, const float *block, int64_t count,
+                               float *most);
+/* The steps, used - heavy_from of them, by these. */
+void gnomon_inverted_set_steps(const gnomon_inverted *index, const float *most, float *steps);
+/* The codes of columns [from, to) of the block for its rows [first, first + count); column 'from'
+ * begins at codes. Each is the nearest integer, a half to the even one. */
+void gnomon_inverted_fill_codes(const gnomon_inverted *index, const float *steps,
+                                const float *block, int64_t first, int64_t count, int64_t from,
+                                int64_t to, int8_t *codes);
 /* Lists [from, to), whose entries begin at ids and values; in order, each list once. The lists'
  * places are final after the last. */
 void gnomon_inverted_fill_lists(gnomon_inverted *index, int64_t from, int64_t to, uint32_t *ids,

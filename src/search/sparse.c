@@ -73,6 +73,9 @@ typedef struct query {
     float by_bias, by_heavy, by_norm;
     double floor;  /* what underflow may take from a score */
     float reached; /* what k rows so far reach for certain */
+    int64_t heavy_terms;
+    float code_error; /* a row's sum of codes is off by no more */
+    bool coded;       /* sums of codes are made for every piece from now on */
 } query;
 
 /* The least score of any row whose key is at most 'key'. */
@@ -112,7 +115,10 @@ typedef struct scratch {
     float *scores;  /* PIECE */
     uint32_t *rows; /* PIECE */
     term *terms;
-    float *by;     /* width */
+    float *by;      /* width */
+    float *code_by; /* the same times the columns' steps, of the columns that the query has */
+    const int8_t **code_columns;
+    float *sums;   /* PIECE, of codes */
     float *values; /* k nearest: as many as of the next, which are of all pieces so far */
     candidate *kept;
     int64_t kept_count, kept_room;
@@ -158,7 +164,7 @@ static void prepare(scan *c, int64_t number, scratch *own, query *q)
     q->norm = ldexp(gnomon_sparse_norm(&q->row, l1), -x->exponent);
     q->size = l1 ? 1 : x->metric == GNOMON_L2 ? fmax(q->norm, 1) : q->norm;
     if (x->width > 0) memset(own->by, 0, (size_t)x->width * sizeof *own->by);
-    double heavy = 0;
+    double heavy = 0, steps = 0;
     int64_t common = 0;
     for (int64_t e = 0; e < q->row.count && q->norm > 0; e++) {
         const int64_t column = gnomon_numbering_find(&x->columns, q->row.cols[e]);
@@ -167,8 +173,17 @@ static void prepare(scan *c, int64_t number, scratch *own, query *q)
         if (l1) v = fmax(-2, fmin(2, v)); /* the base's are at most 1 */
         common++;
         if (column >= x->heavy_from) {
-            own->by[column - x->heavy_from] = (float)v;
+            const int64_t at = column - x->heavy_from;
+            if (q->heavy_terms == x->width) { /* two columns of a file have one number */
+                c->damaged = true;
+                continue;
+            }
+            own->by[at] = (float)v;
+            own->code_by[q->heavy_terms] = (float)v * x->steps[at];
+            own->code_columns[q->heavy_terms++] =
+                x->codes + at * gnomon_inverted_padded(x->rows.count);
             heavy += v * v;
+            steps += fabs(v) * (double)x->steps[at];
         } else if (!gnomon_inverted_list_sound(x, column)) {
             c->damaged = true;
         } else {
@@ -182,6 +197,8 @@ static void prepare(scan *c, int64_t number, scratch *own, query *q)
     /* roundings of the two factors, of products and sums, and of what follows */
     q->by_norm = (float)(2.02 * 0x1p-24 * (terms + 40));
     q->floor = (terms + 40) * 0x1p-140;
+    /* half a step of each column, and roundings of what makes up to 127 steps */
+    q->code_error = (float)(steps * (0.501 + (double)(q->heavy_terms + 8) * 0x1p-16));
     q->slack = (double)(q->row.count + x->longest + 64) * 0x1p-52;
     const double far = q->norm + 1; /* no key is larger, times 2^-exponent */
     q->unsure = q->floor + 2 * q->slack *
@@ -190,11 +207,24 @@ static void prepare(scan *c, int64_t number, scratch *own, query *q)
                                                          : 1);
 }
 
-/* Where a list ends for the rows below 'end'. */
-static int64_t part_of(const gnomon_inverted *x, const term *t, int64_t end)
+/* Where a list, of which the rows from 'first' on are left, ends for the rows below 'end'. It is
+ * looked for near the place where it is when rows are spread evenly. */
+static int64_t part_of(const gnomon_inverted *x, const term *t, int64_t first, int64_t end)
 {
     int64_t low = t->at, high = t->end;
-    if (end >= x->rows.count) return high;
+    if (end >= x->rows.count || low == high) return high;
+    const double share = (double)(end - first) / (double)(x->rows.count - first);
+    const int64_t guess = low + (int64_t)((double)(high - low) * share);
+    int64_t step = 8;
+    if ((int64_t)x->ids[guess] < end) {
+        for (low = guess + 1; low + step < high && (int64_t)x->ids[low + step] < end; step *= 2)
+            low += step + 1;
+        high = gnomon_min(high, low + step);
+    } else {
+        for (high = guess; high - step > low && (int64_t)x->ids[high - step] >= end; step *= 2)
+            high -= step;
+        low = gnomon_max(low, high - step);
+    }
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if ((int64_t)x->ids[middle] < end)
@@ -213,17 +243,35 @@ typedef struct place {
     int64_t first, count; /* rows */
 } place;
 
-static gnomon_scores scores_at(const place *p, bool whole)
+/* Scores without what the block adds. */
+static gnomon_scores scores_at(const place *p)
 {
     const gnomon_inverted *x = p->c->x;
     return (gnomon_scores){.scores = p->own->scores,
                            .norm = x->norm + p->first,
                            .bias = x->bias != NULL ? x->bias + p->first : NULL,
-                           .heavy = whole || x->heavy == NULL ? NULL : x->heavy + p->first,
                            .by_bias = p->q->by_bias,
-                           .by_heavy = p->q->by_heavy,
                            .by_norm = p->q->by_norm,
                            .least = -INFINITY};
+}
+
+/* With what the block adds by its codes. */
+static gnomon_scores scores_by_codes(const place *p)
+{
+    gnomon_scores at = scores_at(p);
+    at.heavy = p->q->coded && p->q->heavy_terms > 0 ? p->own->sums : NULL;
+    at.by_heavy = 1;
+    return at;
+}
+
+static void sum_codes(const place *p)
+{
+    query *q = p->q;
+    scratch *own = p->own;
+    q->coded = true;
+    if (q->heavy_terms == 0) return;
+    p->c->s->kernels->sum_codes(own->code_by, own->code_columns, p->first, q->heavy_terms, p->count,
+                                own->sums);
 }
 
 /* Sums scores through the lists; rows that may be no answer have -infinity. */
@@ -237,7 +285,7 @@ static void add_lists(const place *p)
     memset(scores, 0, (size_t)p->count * sizeof *scores);
     for (int64_t n = 0; n < p->q->terms; n++) {
         term *t = &p->own->terms[n];
-        const int64_t stop = part_of(x, t, end);
+        const int64_t stop = part_of(x, t, p->first, end);
         (x->metric == GNOMON_L1 ? c->s->kernels->add_smaller : c->s->kernels->add_list)(
             t->by, x->ids + t->at, x->values + t->at, stop - t->at, (uint32_t)p->first, scores);
         t->at = stop;
@@ -278,21 +326,23 @@ static float bound_of(const gnomon_scores *at, uint32_t row, float by_norm)
     return at->scores[row] + bias + at->norm[row] * by_norm;
 }
 
-/* The rows of the k largest sums of the lists, into own->best; how many there are. */
+/* The rows of the k largest sums of lists and codes, into own->best; how many there are. */
 static int64_t find_best(const place *p)
 {
     gnomon_nearest best = {p->own->best, gnomon_min(p->c->s->options.k, p->count), 0};
-    gnomon_scores at = scores_at(p, true);
+    gnomon_scores at = scores_by_codes(p);
     for (int64_t from = 0, some = 64; from < p->count; from += some, some *= 2) {
         const int64_t count = gnomon_min(some, p->count - from);
         gnomon_scores part = at;
         part.scores += from;
         part.norm += from;
         if (part.bias != NULL) part.bias += from;
+        if (part.heavy != NULL) part.heavy += from;
         const int64_t found = p->c->s->kernels->find_rows(&part, count, p->own->rows);
         for (int64_t i = 0; i < found; i++) {
             const int64_t row = from + p->own->rows[i];
-            const float reach = bound_of(&at, (uint32_t)row, at.by_norm);
+            const float codes = at.heavy != NULL ? at.heavy[row] : 0;
+            const float reach = bound_of(&at, (uint32_t)row, at.by_norm) + codes;
             if (reach > -INFINITY)
                 gnomon_nearest_offer(&best, (gnomon_ranked){-(double)reach, row});
         }
@@ -315,7 +365,7 @@ static float reached_by_best(const place *p)
     if (x->width > 0)
         p->c->s->kernels->add_dense(own->by, x->block + p->first * x->width, x->width, own->rows, k,
                                     own->scores);
-    const gnomon_scores at = scores_at(p, true);
+    const gnomon_scores at = scores_at(p);
     float least = INFINITY;
     for (int64_t i = 0; i < k; i++)
         least = fminf(least, bound_of(&at, own->rows[i], -at.by_norm));
@@ -368,15 +418,39 @@ static void shrink_kept(const scan *c, scratch *own, query *q)
     own->kept_count = left;
 }
 
-/* Rows that the lists' sums let pass, with the block's part: verified by radius, else kept. */
+/* The rows that may reach 'least', by the sums of lists and by what the block may add: by norms
+ * first, and where these let so many pass that codes cost less, by codes. */
+static int64_t find_candidates(const place *p, float least)
+{
+    /* nanoseconds: a row's products with the block, by which a candidate is bounded; and a term's
+     * with a code */
+    static const double per_row = 6, per_code = 0.06;
+    scratch *own = p->own;
+    const scan *c = p->c;
+    const gnomon_inverted *x = c->x;
+    gnomon_scores at = scores_at(p);
+    if (!p->q->coded || p->q->heavy_terms == 0) {
+        at.least = least;
+        at.heavy = x->heavy != NULL ? x->heavy + p->first : NULL;
+        at.by_heavy = p->q->by_heavy;
+        const int64_t found = c->s->kernels->find_rows(&at, p->count, own->rows);
+        const double codes = per_code * (double)p->q->heavy_terms * (double)p->count;
+        if (p->q->heavy_terms == 0 || per_row * (double)found < codes) return found;
+        sum_codes(p);
+    }
+    at = scores_by_codes(p);
+    at.least = nextafterf(least - p->q->code_error, -INFINITY);
+    return c->s->kernels->find_rows(&at, p->count, own->rows);
+}
+
+/* Rows that the bounds let pass, with the block's part: verified by radius, else kept. */
 static void take_candidates(const place *p, float least)
 {
     scratch *own = p->own;
     scan *c = p->c;
     const gnomon_inverted *x = c->x;
-    gnomon_scores at = scores_at(p, false);
-    at.least = least;
-    const int64_t found = c->s->kernels->find_rows(&at, p->count, own->rows);
+    const gnomon_scores at = scores_at(p);
+    const int64_t found = find_candidates(p, least);
     if (x->width > 0)
         c->s->kernels->add_dense(own->by, x->block + p->first * x->width, x->width, own->rows,
                                  found, own->scores);
@@ -399,7 +473,12 @@ static void search_piece(const place *p)
     query *q = p->q;
     add_lists(p);
     float least = least_now(c, q);
-    if (c->s->options.k > 0 && least == -INFINITY) least = q->reached = reached_by_best(p);
+    if (q->coded) sum_codes(p);
+    if (c->s->options.k > 0 && least == -INFINITY) {
+        /* the best by the lists alone are poor ones where heavy columns are much of the query */
+        if (!q->coded && q->by_heavy > 0.3F) sum_codes(p);
+        least = q->reached = reached_by_best(p);
+    }
     take_candidates(p, least);
     if (c->s->options.k == 0) return;
     shrink_kept(c, p->own, q);
@@ -421,7 +500,7 @@ static void run(void *arg, int64_t task, int worker)
             first = gnomon_max(c->s->later + number + 1 - c->s->base, 0);
             first = gnomon_min(first, c->x->rows.count);
             for (int64_t n = 0; n < q.terms; n++)
-                own->terms[n].at = part_of(c->x, &own->terms[n], first);
+                own->terms[n].at = part_of(c->x, &own->terms[n], 0, first);
         }
         for (; first < c->x->rows.count; first += PIECE) {
             place p = {.c = c,
@@ -453,6 +532,12 @@ static gnomon_status scratch_open(scan *c, scratch *own)
     GNOMON_TRY(gnomon_alloc(ctx, PIECE, sizeof *own->rows, "scores", &own->rows));
     GNOMON_TRY(gnomon_alloc(ctx, terms, sizeof *own->terms, "columns", &own->terms));
     GNOMON_TRY(gnomon_alloc(ctx, c->x->width, sizeof *own->by, "columns", &own->by));
+    if (c->x->width > 0) {
+        GNOMON_TRY(gnomon_alloc(ctx, c->x->width, sizeof *own->code_by, "columns", &own->code_by));
+        GNOMON_TRY(gnomon_alloc(ctx, c->x->width, sizeof *own->code_columns, "columns",
+                                &own->code_columns));
+        GNOMON_TRY(gnomon_alloc(ctx, PIECE, sizeof *own->sums, "scores", &own->sums));
+    }
     const int64_t k = gnomon_min(c->s->options.k, c->x->rows.count);
     if (k == 0) return gnomon_alloc(ctx, HITS, sizeof *own->hits, "hits", &own->hits);
     own->kept_room = k + 3 * PIECE;
@@ -508,6 +593,9 @@ gnomon_status gnomon_scan_sparse(gnomon_search *s, const gnomon_inverted *base)
         gnomon_free(s->ctx, own->rows);
         gnomon_free(s->ctx, own->terms);
         gnomon_free(s->ctx, own->by);
+        gnomon_free(s->ctx, own->code_by);
+        gnomon_free(s->ctx, own->code_columns);
+        gnomon_free(s->ctx, own->sums);
         gnomon_free(s->ctx, own->best);
         gnomon_free(s->ctx, own->values);
         gnomon_free(s->ctx, own->kept);

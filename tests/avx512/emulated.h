@@ -53,6 +53,14 @@ static inline simde__m512 emulated_cvtepi32_ps(simde__m512i a)
     return r;
 }
 
+static inline simde__m512i emulated_cvtepi8_epi32(__m128i a)
+{
+    const __m256i h[2] = {_mm256_cvtepi8_epi32(a), _mm256_cvtepi8_epi32(_mm_srli_si128(a, 8))};
+    simde__m512i r;
+    memcpy(&r, h, sizeof r);
+    return r;
+}
+
 static inline simde__m512i emulated_cvttps_epi32(simde__m512 a)
 {
     __m256 f[2];
@@ -185,6 +193,7 @@ static inline void emulated_tile_products(int sums, int a, int b)
 #undef _mm512_mullo_epi32
 #undef _mm512_madd_epi16
 #undef _mm512_cvtepi32_ps
+#undef _mm512_cvtepi8_epi32
 #undef _mm512_cvttps_epi32
 #undef _mm512_cvtps_pd
 #undef _mm512_cvtph_ps
@@ -196,6 +205,7 @@ static inline void emulated_tile_products(int sums, int a, int b)
 #define _mm512_mullo_epi32     emulated_mullo_epi32
 #define _mm512_madd_epi16      emulated_madd_epi16
 #define _mm512_cvtepi32_ps     emulated_cvtepi32_ps
+#define _mm512_cvtepi8_epi32   emulated_cvtepi8_epi32
 #define _mm512_cvttps_epi32    emulated_cvttps_epi32
 #define _mm512_cvtps_pd        emulated_cvtps_pd
 #define _mm512_cvtph_ps        emulated_cvtph_ps

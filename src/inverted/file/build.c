@@ -330,11 +330,66 @@ static gnomon_status write_lists(gnomon_sparse_builder *b, gnomon_inverted *x)
     return status;
 }
 
-/* The block, and into heavy its norms. */
-static gnomon_status write_block(gnomon_sparse_builder *b, const gnomon_inverted *x, float *heavy)
+/* How many rows of the block are made at a time. */
+static int64_t block_rows(const gnomon_sparse_builder *b, const gnomon_inverted *x)
+{
+    const int64_t row = x->width * (int64_t)sizeof *x->block;
+    return row > 0 ? gnomon_min(gnomon_max(room_of(b->ctx) / row, 1), b->points) : 0;
+}
+
+/* The codes of columns [from, to) of the block, which is made again. */
+static gnomon_status write_some_codes(gnomon_sparse_builder *b, const gnomon_inverted *x,
+                                      const float *steps, int64_t from, int64_t to,
+                                      gnomon_stream_out *stream)
+{
+    const int64_t most = block_rows(b, x), bytes = (to - from) * gnomon_inverted_padded(b->points);
+    float *block = NULL, *heavy = NULL;
+    int8_t *codes = NULL;
+    gnomon_status status =
+        gnomon_alloc(b->ctx, most, (size_t)x->width * sizeof *block, "heavy columns", &block);
+    if (status == GNOMON_OK) status = gnomon_alloc(b->ctx, most, sizeof *heavy, "norms", &heavy);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc_zero(b->ctx, bytes, sizeof *codes, "heavy columns", &codes);
+    for (int64_t at = 0; at < b->points && status == GNOMON_OK; at += most) {
+        const int64_t here = gnomon_min(most, b->points - at);
+        gnomon_inverted_fill_block(x, at, here, block, heavy);
+        gnomon_inverted_fill_codes(x, steps, block, at, here, from, to, codes);
+    }
+    if (status == GNOMON_OK) status = gnomon_stream_out_put(stream, codes, bytes);
+    gnomon_free(b->ctx, block);
+    gnomon_free(b->ctx, heavy);
+    gnomon_free(b->ctx, codes);
+    return status;
+}
+
+/* As many columns at a time as memory holds, one at least. */
+static gnomon_status write_codes(gnomon_sparse_builder *b, const gnomon_inverted *x,
+                                 const float *most)
+{
+    const int64_t columns = x->columns.used - x->heavy_from;
+    const int64_t some = gnomon_max(room_of(b->ctx) / gnomon_inverted_padded(b->points), 1);
+    gnomon_stream_out *stream;
+    float *steps;
+    GNOMON_TRY(gnomon_alloc(b->ctx, columns, sizeof *steps, "heavy columns", &steps));
+    gnomon_inverted_set_steps(x, most, steps);
+    gnomon_status status =
+        write_section(b, GNOMON_SECTION_STEPS, steps, columns * (int64_t)sizeof *steps);
+    if (status == GNOMON_OK) status = open_section(b, &stream);
+    if (status == GNOMON_OK) {
+        for (int64_t from = 0; from < columns && status == GNOMON_OK; from += some)
+            status = write_some_codes(b, x, steps, from, gnomon_min(from + some, columns), stream);
+        status = close_section(b, stream, GNOMON_SECTION_BLOCK_CODES, status);
+    }
+    gnomon_free(b->ctx, steps);
+    return status;
+}
+
+/* The block, into heavy its norms, and into largest each column's largest magnitude. */
+static gnomon_status write_block(gnomon_sparse_builder *b, const gnomon_inverted *x, float *heavy,
+                                 float *largest)
 {
     const int64_t n = b->points, row = x->width * (int64_t)sizeof *x->block;
-    const int64_t most = row > 0 ? gnomon_min(gnomon_max(room_of(b->ctx) / row, 1), n) : 0;
+    const int64_t most = block_rows(b, x);
     gnomon_stream_out *stream;
     float *block;
     GNOMON_TRY(gnomon_alloc(b->ctx, most, (size_t)row, "heavy columns", &block));
@@ -346,6 +401,7 @@ static gnomon_status write_block(gnomon_sparse_builder *b, const gnomon_inverted
     for (int64_t at = 0; at < n && row > 0 && status == GNOMON_OK; at += most) {
         const int64_t here = gnomon_min(most, n - at);
         gnomon_inverted_fill_block(x, at, here, block, heavy + at);
+        gnomon_inverted_take_most(x, block, here, largest);
         status = gnomon_stream_out_put(stream, block, here * row);
     }
     gnomon_free(b->ctx, block);
@@ -355,11 +411,15 @@ static gnomon_status write_block(gnomon_sparse_builder *b, const gnomon_inverted
 static gnomon_status write_norms(gnomon_sparse_builder *b, const gnomon_inverted *x)
 {
     const int64_t bytes = gnomon_inverted_padded(b->points) * (int64_t)sizeof(float);
-    float *heavy = NULL;
+    float *heavy = NULL, *largest = NULL;
     if (x->width > 0)
         GNOMON_TRY(gnomon_alloc_zero(b->ctx, bytes / (int64_t)sizeof *heavy, sizeof *heavy, "norms",
                                      &heavy));
-    gnomon_status status = write_block(b, x, heavy);
+    gnomon_status status =
+        gnomon_alloc_zero(b->ctx, x->width, sizeof *largest, "heavy columns", &largest);
+    if (status == GNOMON_OK) status = write_block(b, x, heavy, largest);
+    if (status == GNOMON_OK) status = write_codes(b, x, largest);
+    gnomon_free(b->ctx, largest);
     if (status == GNOMON_OK) status = write_section(b, GNOMON_SECTION_NORMS, x->norm, bytes);
     if (status == GNOMON_OK)
         status = write_section(b, GNOMON_SECTION_BLOCK_NORMS, heavy, heavy != NULL ? bytes : 0);

@@ -131,6 +131,32 @@ static gnomon_status check_some_lists(checker *c, const gnomon_inverted *x, gnom
     return status;
 }
 
+/* The steps and codes, held against the block, which has been found to be as due. */
+static gnomon_status check_codes(checker *c, const gnomon_inverted *x)
+{
+    const int64_t n = x->rows.count, padded = gnomon_inverted_padded(n);
+    const int64_t columns = x->columns.used - x->heavy_from;
+    float *most = NULL, *steps = NULL;
+    int8_t *codes = NULL;
+    gnomon_status status = gnomon_alloc_zero(c->ctx, x->width, sizeof *most, "columns", &most);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(c->ctx, columns, sizeof *steps, "columns", &steps);
+    if (status == GNOMON_OK) status = gnomon_alloc_zero(c->ctx, padded, 1, "columns", &codes);
+    if (status == GNOMON_OK) {
+        gnomon_inverted_take_most(x, x->block, n, most);
+        gnomon_inverted_set_steps(x, most, steps);
+        compare(c, GNOMON_SECTION_STEPS, steps, x->steps, columns * (int64_t)sizeof *steps);
+    }
+    for (int64_t i = 0; i < columns && status == GNOMON_OK && c->faults == 0; i++) {
+        gnomon_inverted_fill_codes(x, steps, x->block, 0, n, i, i + 1, codes);
+        compare(c, GNOMON_SECTION_BLOCK_CODES, codes, x->codes + i * padded, padded);
+    }
+    gnomon_free(c->ctx, most);
+    gnomon_free(c->ctx, steps);
+    gnomon_free(c->ctx, codes);
+    return status;
+}
+
 static gnomon_status check_block(checker *c, const gnomon_inverted *x, const gnomon_inverted *y)
 {
     const int64_t n = x->rows.count, row = x->width * (int64_t)sizeof *x->block;
@@ -152,7 +178,7 @@ static gnomon_status check_block(checker *c, const gnomon_inverted *x, const gno
         }
     gnomon_free(c->ctx, block);
     gnomon_free(c->ctx, heavy);
-    return status;
+    return status == GNOMON_OK && c->faults == 0 ? check_codes(c, x) : status;
 }
 
 /* x, as a file has it, beside y, which begins with the same rows. */

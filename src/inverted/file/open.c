@@ -144,6 +144,22 @@ static gnomon_status load_columns(loading *w)
     return GNOMON_OK;
 }
 
+static gnomon_status load_codes(loading *w)
+{
+    gnomon_inverted *x = w->x;
+    const int64_t columns = x->columns.used - x->heavy_from;
+    int64_t codes;
+    GNOMON_FAIL_IF(!gnomon_mul(gnomon_inverted_padded(x->rows.count), columns, &codes), w->ctx,
+                   GNOMON_ERROR_DATA, GNOMON_ARG("block's codes") ": larger than can be counted");
+    GNOMON_TRY(load_array(w, GNOMON_SECTION_STEPS, 4, columns, &x->steps));
+    GNOMON_TRY(load_array(w, GNOMON_SECTION_BLOCK_CODES, 1, codes, &x->codes));
+    for (int64_t c = 0; c < columns; c++)
+        GNOMON_FAIL_IF(!(x->steps[c] >= 0x1p-100F && x->steps[c] <= 1), w->ctx, GNOMON_ERROR_DATA,
+                       GNOMON_ARG("block's steps") ": that of column %" PRId64 " is %g", c,
+                       (double)x->steps[c]);
+    return GNOMON_OK;
+}
+
 static gnomon_status load_lists(loading *w)
 {
     gnomon_inverted *x = w->x;
@@ -155,6 +171,7 @@ static gnomon_status load_lists(loading *w)
     GNOMON_FAIL_IF(!gnomon_mul(n, x->width, &block), w->ctx, GNOMON_ERROR_DATA,
                    GNOMON_ARG("block") ": larger than can be counted");
     GNOMON_TRY(load_array(w, GNOMON_SECTION_BLOCK, 4, block, &x->block));
+    GNOMON_TRY(load_codes(w));
     GNOMON_TRY(load_array(w, GNOMON_SECTION_NORMS, 4, padded, &x->norm));
     GNOMON_TRY(load_array(w, GNOMON_SECTION_BLOCK_NORMS, 4, x->width > 0 ? padded : 0, &x->heavy));
     const bool biased = x->metric == GNOMON_L2 || x->metric == GNOMON_L1;

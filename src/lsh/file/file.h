@@ -8,7 +8,6 @@
 enum {
     GNOMON_LSH_HEADER = 128, /* bytes */
     GNOMON_LSH_ENTRY = 40,   /* of the section table */
-    GNOMON_LSH_VERSION = 1,
     GNOMON_LSH_MOST_SETTINGS = 1 << 16
 };
 
@@ -24,6 +23,7 @@ enum {
 /* A kind of file that has this header, sections and section table. */
 typedef struct gnomon_file_kind {
     unsigned char magic[8];
+    uint64_t version;
     uint64_t features; /* those that this library knows */
     const char *what;  /* "index of gnomon's": for texts */
 } gnomon_file_kind;
@@ -60,7 +60,9 @@ typedef enum gnomon_section_kind {
     GNOMON_SECTION_BLOCK_NORMS = 25,
     GNOMON_SECTION_BIAS = 26,
     GNOMON_SECTION_SPARSE_SETTINGS = 27,
-    GNOMON_SECTION_LAST = 27
+    GNOMON_SECTION_STEPS = 28,       /* behind the block */
+    GNOMON_SECTION_BLOCK_CODES = 29, /* behind the steps */
+    GNOMON_SECTION_LAST = 29
 } gnomon_section_kind;
 
 typedef struct gnomon_section {

@@ -6,8 +6,9 @@
 #include <string.h>
 
 const gnomon_file_kind gnomon_lsh_file = {
-    {0x89, 'G', 'N', 'M', 'L', 'S', 'H', 0x0a}, GNOMON_LSH_FEATURES, "index of gnomon's"};
+    {0x89, 'G', 'N', 'M', 'L', 'S', 'H', 0x0a}, 1, GNOMON_LSH_FEATURES, "index of gnomon's"};
 const gnomon_file_kind gnomon_sparse_file = {{0x89, 'G', 'N', 'M', 'I', 'N', 'V', 0x0a},
+                                             2,
                                              GNOMON_LSH_REMOVED,
                                              "index of sparse points of gnomon's"};
 
@@ -40,7 +41,9 @@ gnomon_section_name gnomon_section_name_of(gnomon_section_kind kind, uint32_t nu
                                         "norms",
                                         "block's norms",
                                         "bias",
-                                        "settings"};
+                                        "settings",
+                                        "block's steps",
+                                        "block's codes"};
     static const char *const parts[] = {"ids", "keys", "starts", "directory"};
     gnomon_section_name name;
     if (kind == GNOMON_SECTION_POINTS && number > 0)
@@ -93,7 +96,7 @@ void gnomon_layout_write(const gnomon_layout *l, const gnomon_section *sections,
     }
     memset(header, 0, GNOMON_LSH_HEADER);
     memcpy(header, l->kind->magic, 8);
-    put(header + 8, GNOMON_LSH_VERSION, 4);
+    put(header + 8, l->kind->version, 4);
     put(header + 12, GNOMON_LSH_HEADER, 4);
     put(header + 16, l->features, 8);
     put(header + 32, (uint64_t)l->bytes, 8);
@@ -126,13 +129,17 @@ static gnomon_status check_head(gnomon_context *ctx, const gnomon_file_kind *kin
                    "the file ends within the header, after %" PRId64 " bytes of %d", bytes,
                    GNOMON_LSH_HEADER);
     const uint64_t version = get(h + 8, 4);
-    GNOMON_FAIL_IF(version > GNOMON_LSH_VERSION, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   "the index is of version %" PRIu64
-                   "; this library reads version %d: use a newer one",
-                   version, GNOMON_LSH_VERSION);
+    GNOMON_FAIL_IF(version > kind->version, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "the index is of version %" PRIu64 "; this library reads version %" PRIu64
+                   ": use a newer one",
+                   version, kind->version);
+    GNOMON_FAIL_IF(version >= 1 && version < kind->version, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "the index is of version %" PRIu64 "; this library reads version %" PRIu64
+                   ": build it again",
+                   version, kind->version);
     GNOMON_FAIL_IF(get(h + 120, 8) != gnomon_lsh_checksum(h, 120), ctx, GNOMON_ERROR_DATA,
                    "the header is damaged: its checksum does not fit");
-    GNOMON_FAIL_IF(version != GNOMON_LSH_VERSION || get(h + 12, 4) != GNOMON_LSH_HEADER, ctx,
+    GNOMON_FAIL_IF(version != kind->version || get(h + 12, 4) != GNOMON_LSH_HEADER, ctx,
                    GNOMON_ERROR_DATA, "the header tells of version %" PRIu64 ", %" PRIu64 " bytes",
                    version, get(h + 12, 4));
     const uint64_t unknown = get(h + 16, 8) & ~kind->features;

@@ -1,5 +1,8 @@
 /* Search of sparse rows by l2, cosine, ip and l1 against every pair of the same dense rows in fp64:
  * ids, ties and the bits of distances, whatever the rows, threads, memory and pieces. */
+#include "base/arithmetic.h"
+#include "base/isa.h"
+#include "kernels.h"
 #include "sparse_testing.h"
 
 enum { BASE = 300, QUERIES = 40, D = 150 };
@@ -371,6 +374,45 @@ static void broken_views_are_refused(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Sums of codes at every level beside fp64, of columns that begin anywhere; nothing is written
+ * behind the last vector. */
+static void sums_of_codes(void **state)
+{
+    (void)state;
+    enum { ROWS = 300, COLUMNS = 33 };
+    static int8_t codes[COLUMNS][ROWS + 2 * GNOMON_LANES];
+    const int8_t *columns[COLUMNS];
+    float by[COLUMNS], sums[ROWS + 2 * GNOMON_LANES];
+    for (int c = 0; c < COLUMNS; c++) {
+        columns[c] = codes[c];
+        by[c] = ldexpf((float)(c * 37 % 41 - 20), c % 5 - 8);
+        for (int i = 0; i < ROWS; i++)
+            codes[c][i] = (int8_t)((i * 83 + c * 29) % 255 - 127);
+    }
+    for (int level = 0; level < GNOMON_ISA_COUNT; level++) {
+        if (!gnomon_isa_available((gnomon_isa)level)) continue;
+        const gnomon_search_kernels *kernels =
+            gnomon_cpu_kernels(gnomon_isa_name((gnomon_isa)level))->search;
+        for (int trial = 0; trial < 60; trial++) {
+            const int64_t count = trial * 5 + 1, first = gnomon_min(trial * 7 % 64, ROWS - count);
+            const int64_t terms = trial % (COLUMNS + 1);
+            for (int i = 0; i < ROWS + 2 * GNOMON_LANES; i++)
+                sums[i] = 12345;
+            kernels->sum_codes(by, columns, first, terms, count, sums);
+            for (int64_t i = 0; i < count; i++) {
+                double sum = 0, size = 0;
+                for (int64_t t = 0; t < terms; t++) {
+                    sum += (double)by[t] * codes[t][first + i];
+                    size += fabs((double)by[t] * codes[t][first + i]);
+                }
+                assert_true(fabs(sums[i] - sum) <= (double)terms * 0x1p-24 * size);
+            }
+            const int64_t end = (count + GNOMON_LANES - 1) / GNOMON_LANES * GNOMON_LANES;
+            assert_true(sums[end] == 12345);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -384,6 +426,7 @@ int main(void)
         cmocka_unit_test(rows_without_entries),
         cmocka_unit_test(broken_rows_are_refused),
         cmocka_unit_test(broken_views_are_refused),
+        cmocka_unit_test(sums_of_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
