@@ -5,6 +5,7 @@
 #include "base/text_json.h"
 #include "base/threads.h"
 #include "dedup/ngrams.h"
+#include "io/compress/unpack.h"
 #include "io/open.h"
 
 #include <gnomon/dedup.h>
@@ -83,8 +84,8 @@ static gnomon_corpus_kind kind_for(const char *path)
     struct stat st;
     if (strcmp(path, "-") == 0) return GNOMON_CORPUS_LINES;
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return GNOMON_CORPUS_FILES;
-    size_t length = strlen(path);
-    if (ends_with(path, length, ".gz")) length -= 3;
+    const gnomon_codec *codec;
+    const size_t length = gnomon_codec_ending(path, &codec);
     return ends_with(path, length, ".jsonl") || ends_with(path, length, ".ndjson") ||
                    ends_with(path, length, ".json")
                ? GNOMON_CORPUS_JSON
@@ -114,7 +115,7 @@ static gnomon_status open_input(gnomon_corpus *c)
 {
     struct stat st;
     if (c->options.kind != GNOMON_CORPUS_FILES)
-        return gnomon_source_open(c->ctx, c->path, GNOMON_GUNZIP_AUTO, &c->source);
+        return gnomon_source_open(c->ctx, c->path, GNOMON_UNPACK_AUTO, &c->source);
     GNOMON_FAIL_IF(stat(c->path, &st) != 0, c->ctx, GNOMON_ERROR_NOT_FOUND, GNOMON_ARG("%s") ": %s",
                    c->path, strerror(errno));
     c->tree_paths[0] = c->path;
@@ -440,7 +441,7 @@ static gnomon_status read_file(gnomon_corpus *c, const char *path)
     gnomon_source *source;
     document *d;
     GNOMON_TRY(new_document(c, &d));
-    GNOMON_TRY(gnomon_source_open(c->ctx, path, GNOMON_GUNZIP_NAMED, &source));
+    GNOMON_TRY(gnomon_source_open(c->ctx, path, GNOMON_UNPACK_NAMED, &source));
     const gnomon_status status = read_whole(c, source, d);
     gnomon_source_close(source);
     GNOMON_TRY(status);

@@ -18,6 +18,9 @@
 #ifndef GNOMON_WITH_LIBZIP
 #define GNOMON_WITH_LIBZIP 1
 #endif
+#ifndef GNOMON_WITH_ZSTD
+#define GNOMON_WITH_ZSTD 1
+#endif
 
 typedef struct gnomon_format gnomon_format;
 
@@ -74,13 +77,13 @@ enum { GNOMON_SNIFF_NO = 0, GNOMON_SNIFF_MAYBE = 1, GNOMON_SNIFF_YES = 2 };
 struct gnomon_format {
     const char *name;
     const char *about;   /* a phrase for lists */
-    const char *endings; /* of file names, lower case, the usual one first: ".h5 .hdf5"; a gzipped
-                            file's ".gz" is cut off before they are compared */
+    const char *endings; /* of file names, lower case, the usual one first: ".h5 .hdf5"; a
+                            compressed file's ending is cut off before they are compared */
     const char *member;  /* what a path may name after a colon, as "KEY"; NULL: no members */
     int holds;           /* GNOMON_HOLDS_... */
     int takes;           /* GNOMON_TAKES_... */
     unsigned writes;     /* types that can be stored, GNOMON_DTYPE_BITs; 0: not written */
-    bool headless;       /* nothing in the bytes tells it from noise: gunzip by name only */
+    bool headless;       /* nothing in the bytes tells it from noise: unpacked by name only */
 
     /* Why files of it can't be read or written on this machine, NULL when they can: a library that
      * it needs is looked for. NULL: needs none. */
@@ -132,7 +135,7 @@ gnomon_status gnomon_reader_shape(gnomon_reader *reader, int dimensions, const i
 const gnomon_format *gnomon_format_at(int index);          /* NULL past the end */
 const gnomon_format *gnomon_format_find(const char *name); /* NULL when unknown */
 /* By the path's ending, in any case of letters; NULL when none fits. */
-const gnomon_format *gnomon_format_by_ending(const char *path, bool gzipped);
+const gnomon_format *gnomon_format_by_ending(const char *path, bool packed);
 /* The ending of a path's last part, from its last dot on, when it stands for no format; NULL where
  * there is none, or it does. */
 const char *gnomon_unknown_ending(const char *path);

@@ -51,7 +51,7 @@ static gnomon_status recognise(gnomon_reader *reader)
         }
         if (answer == GNOMON_SNIFF_MAYBE && maybe == NULL) maybe = format;
     }
-    reader->format = gnomon_format_by_ending(reader->path, gnomon_source_gzipped(reader->source));
+    reader->format = gnomon_format_by_ending(reader->path, gnomon_source_packed(reader->source));
     if (reader->format == NULL) reader->format = maybe;
     const char *name = gnomon_source_name(reader->source);
     GNOMON_FAIL_IF(reader->format == NULL && length == 0, reader->ctx, GNOMON_ERROR_FORMAT,
@@ -78,7 +78,7 @@ static gnomon_status open_source(gnomon_reader *reader, const char *path)
         reader->format != NULL ? reader->format : gnomon_format_by_ending(reader->path, true);
     bool headless = expected != NULL && expected->headless;
     GNOMON_TRY(gnomon_source_open(
-        ctx, reader->path, headless ? GNOMON_GUNZIP_NAMED : GNOMON_GUNZIP_AUTO, &reader->source));
+        ctx, reader->path, headless ? GNOMON_UNPACK_NAMED : GNOMON_UNPACK_AUTO, &reader->source));
     if (reader->format == NULL) GNOMON_TRY(recognise(reader));
     GNOMON_FAIL_IF(reader->member[0] != '\0' && reader->format->member == NULL, ctx,
                    GNOMON_ERROR_ARGUMENT,

@@ -1,4 +1,5 @@
 #include "base/options.h"
+#include "io/compress/unpack.h"
 #include "io/format.h"
 
 #include <pthread.h>
@@ -37,10 +38,10 @@ static bool ends_so(const gnomon_format *format, const char *path, size_t length
     return false;
 }
 
-const gnomon_format *gnomon_format_by_ending(const char *path, bool gzipped)
+const gnomon_format *gnomon_format_by_ending(const char *path, bool packed)
 {
-    size_t length = strlen(path);
-    if (gzipped && length > 3 && strcasecmp(path + length - 3, ".gz") == 0) length -= 3;
+    const gnomon_codec *codec;
+    const size_t length = packed ? gnomon_codec_ending(path, &codec) : strlen(path);
     for (int i = 0; i < COUNT; i++)
         if (ends_so(formats[i], path, length)) return formats[i];
     return NULL;

@@ -169,9 +169,9 @@ gnomon_source_kind gnomon_source_get_kind(const gnomon_source *source)
     return source->kind;
 }
 
-bool gnomon_source_gzipped(const gnomon_source *source)
+bool gnomon_source_packed(const gnomon_source *source)
 {
-    return source->backend->gunzips;
+    return source->backend->unpacks;
 }
 
 int64_t gnomon_source_size(const gnomon_source *source)

@@ -1,5 +1,5 @@
 /* io/source.h: bytes to read, wherever they come from: a file, a pipe, standard input,
- * a gzip stream around any of these, or a member of an archive. */
+ * a compressed stream around any of these, or a member of an archive. */
 #ifndef GNOMON_IO_SOURCE_H
 #define GNOMON_IO_SOURCE_H
 
@@ -14,7 +14,7 @@ typedef struct gnomon_source gnomon_source;
 /* How freely a source can be read. */
 typedef enum gnomon_source_kind {
     GNOMON_SOURCE_STREAM = 0,     /* forward, once */
-    GNOMON_SOURCE_REWINDABLE = 1, /* any offset, but going back starts over (a gzip file) */
+    GNOMON_SOURCE_REWINDABLE = 1, /* any offset, but going back starts over (a compressed file) */
     GNOMON_SOURCE_RANDOM = 2      /* any offset at its own cost only */
 } gnomon_source_kind;
 
@@ -29,7 +29,7 @@ typedef struct gnomon_source_backend {
     gnomon_status (*pull)(gnomon_source *source, void *state, int64_t offset, void *data,
                           size_t size, size_t *got);
     void (*close)(gnomon_context *ctx, void *state);
-    bool gunzips; /* what it pulls was compressed by gzip */
+    bool unpacks; /* what it pulls was compressed */
 } gnomon_source_backend;
 
 /* name is what error texts call it; size is -1 when unknown; limit is the most bytes that
@@ -46,8 +46,8 @@ gnomon_context *gnomon_source_context(const gnomon_source *source);
 /* For error texts: the path, or "standard input". */
 const char *gnomon_source_name(const gnomon_source *source);
 gnomon_source_kind gnomon_source_get_kind(const gnomon_source *source);
-/* Whether the bytes pass through gunzip. */
-bool gnomon_source_gzipped(const gnomon_source *source);
+/* Whether the bytes come out of a compressed stream. */
+bool gnomon_source_packed(const gnomon_source *source);
 /* Bytes in all, -1 when unknown. */
 int64_t gnomon_source_size(const gnomon_source *source);
 /* The most bytes there can be: the size, or what the compressed file can unfold to, or

@@ -1,9 +1,9 @@
 #include "base/options.h"
+#include "io/compress/unpack.h"
 #include "io/format.h"
 #include "points/view.h"
 
 #include <string.h>
-#include <strings.h>
 
 GNOMON_OPTIONS_INIT(gnomon_write_options, GNOMON_WRITE_OPTIONS_INIT)
 
@@ -28,10 +28,11 @@ static gnomon_status choose_format(gnomon_writer *writer)
         GNOMON_FAIL_IF(writer->format == NULL, ctx, GNOMON_ERROR_ARGUMENT,
                        "unknown format '%s'; known are %s", name, gnomon_format_names());
     } else {
-        size_t length = strlen(path);
-        GNOMON_FAIL_IF(
-            length > 3 && strcasecmp(path + length - 3, ".gz") == 0, ctx, GNOMON_ERROR_ARGUMENT,
-            "%s: gzip is read but not written; leave off the .gz or name a format", path);
+        const gnomon_codec *codec;
+        gnomon_codec_ending(path, &codec);
+        GNOMON_FAIL_IF(codec != NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                       "%s: %s is read but not written; leave off the %s or name a format", path,
+                       codec->name, codec->ending);
         const char *ending = gnomon_unknown_ending(path);
         GNOMON_FAIL_IF(ending != NULL, ctx, GNOMON_ERROR_ARGUMENT,
                        GNOMON_ARG("%s") ": no format has the ending %s; known are %s", path, ending,

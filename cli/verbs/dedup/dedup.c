@@ -30,7 +30,7 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
          .value = "WHAT",
          .help = "a document is a line, the text in a line's JSON object, or a file of a folder. "
                  "Default: files for a folder, json for names in .jsonl, .ndjson and .json "
-                 "(.gz behind or not), else lines"},
+                 "(.gz or .zst behind or not), else lines"},
         {.name = "field",
          .type = CLI_TEXT,
          .target = &j->corpus.field,

@@ -273,7 +273,7 @@ static gnomon_status check_end(gnomon_reader *reader, gnomon_array *array)
     int64_t start, lines = array->fortran ? array->cols : array->rows;
     if (array->ended || gnomon_source_fd(array->source, &start) >= 0) return GNOMON_OK;
     /* what follows in an open pipe is not waited for when it does not matter */
-    if (!array->whole && kind == GNOMON_SOURCE_STREAM && !gnomon_source_gzipped(array->source))
+    if (!array->whole && kind == GNOMON_SOURCE_STREAM && !gnomon_source_packed(array->source))
         return GNOMON_OK;
     array->ended = true;
     const unsigned char *data;

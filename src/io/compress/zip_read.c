@@ -1,4 +1,4 @@
-#include "io/compress/gunzip.h"
+#include "io/compress/unpack.h"
 #include "io/compress/zip.h"
 #include "io/format.h"
 

@@ -5,6 +5,9 @@
 
 #include <sys/stat.h>
 #include <zlib.h>
+#if GNOMON_WITH_ZSTD
+#include <zstd.h>
+#endif
 
 /* An allocator that refuses more than a reader needs whatever the file says. */
 enum { MOST = 8 * 1024 * 1024 };
@@ -87,6 +90,13 @@ static void refused(const char *format, const void *bytes, size_t size, gnomon_s
         if (size > 0) assert_int_equal(gzwrite(gz, bytes, (unsigned)size), (int)size);
         assert_int_equal(gzclose(gz), Z_OK);
         assert_int_not_equal(outcome(format), GNOMON_OK);
+#if GNOMON_WITH_ZSTD
+        static unsigned char packed[1 << 16];
+        const size_t length = ZSTD_compress(packed, sizeof packed, bytes, size, 3);
+        assert_false(ZSTD_isError(length));
+        make_file("hostile", packed, length);
+        assert_int_not_equal(outcome(format), GNOMON_OK);
+#endif
     }
     unlink(path);
 }

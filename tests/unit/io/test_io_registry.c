@@ -47,9 +47,12 @@ static void endings_are_found(void **unused)
             assert_true(*at == '.' || *at == '-');
             snprintf(name, sizeof name, "folder/x%.*s", n, at);
             assert_ptr_equal(gnomon_format_by_ending(name, false), format);
-            snprintf(name, sizeof name, "folder/x%.*s.gz", n, at);
-            assert_ptr_equal(gnomon_format_by_ending(name, true), format);
-            assert_null(gnomon_format_by_ending(name, false));
+            static const char *const packed[] = {".gz", ".zst"};
+            for (int p = 0; p < 2; p++) {
+                snprintf(name, sizeof name, "folder/x%.*s%s", n, at, packed[p]);
+                assert_ptr_equal(gnomon_format_by_ending(name, true), format);
+                assert_null(gnomon_format_by_ending(name, false));
+            }
             at += n;
         }
     }

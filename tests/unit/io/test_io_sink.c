@@ -426,14 +426,17 @@ static void many(void **unused)
     }
 }
 
-static void gzip_names(void **unused)
+static void compressed_names(void **unused)
 {
     (void)unused;
-    set_paths("a.csv.gz", "");
+    static const char *const names[][2] = {{"a.csv.gz", "gzip"}, {"a.csv.zst", "zstd"}};
     gnomon_writer *writer;
-    assert_int_equal(gnomon_writer_open(ctx, path, 1, 1, GNOMON_F32, NULL, &writer),
-                     GNOMON_ERROR_ARGUMENT);
-    assert_non_null(strstr(gnomon_last_error(ctx), "gzip"));
+    for (int i = 0; i < 2; i++) {
+        set_paths(names[i][0], "");
+        assert_int_equal(gnomon_writer_open(ctx, path, 1, 1, GNOMON_F32, NULL, &writer),
+                         GNOMON_ERROR_ARGUMENT);
+        assert_non_null(strstr(gnomon_last_error(ctx), names[i][1]));
+    }
 }
 
 /* A file that had a name for a moment would be left by a process that is killed in that moment. */
@@ -484,7 +487,7 @@ int main(void)
         cmocka_unit_test(full_disk),
         cmocka_unit_test(abandoning),
         cmocka_unit_test(many),
-        cmocka_unit_test(gzip_names),
+        cmocka_unit_test(compressed_names),
         cmocka_unit_test(nameless),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -4,7 +4,7 @@
 
 #include "base/threads.h"
 #include "io/arrays/convert.h"
-#include "io/compress/gunzip.h"
+#include "io/compress/unpack.h"
 #include "io/formats/hdf5/driver.h"
 
 #include <stdio.h>
