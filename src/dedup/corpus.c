@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "base/text_json.h"
 #include "base/threads.h"
+#include "dedup/json_line.h"
 #include "dedup/ngrams.h"
 #include "io/compress/unpack.h"
 #include "io/open.h"
@@ -261,6 +262,43 @@ static gnomon_status report(gnomon_corpus *c, const document *d, const char *fil
 
 /* ---- JSON ---- */
 
+/* What the scanner finds; false: the line is jansson's. A text without escapes stays in the line.
+ */
+static bool scan_members(const gnomon_corpus *c, document *d)
+{
+    const char *line = c->buffer + d->begin;
+    char *out = c->buffer + c->room + d->begin;
+    gnomon_json_member m[] = {{.key = c->field}, {.key = c->id}};
+    const gnomon_json_member *text = &m[0], *id = &m[1];
+    if (!gnomon_json_scan(line, d->end - d->begin, m, c->id != NULL ? 2 : 1)) return false;
+    if (text->kind != GNOMON_JSON_STRING) {
+        d->wrong = text->kind == GNOMON_JSON_ABSENT ? NO_FIELD : NO_TEXT;
+        return true;
+    }
+    d->text = d->begin + text->begin;
+    d->length = text->end - text->begin;
+    if (text->escaped) {
+        d->text = c->room + d->begin;
+        d->length = gnomon_json_unescape(line + text->begin, text->end - text->begin, out);
+        out += d->length;
+    }
+    if (c->id != NULL) {
+        /* both stand in the line, with their keys: there is room */
+        const int64_t bytes = id->end - id->begin;
+        d->id = out - c->buffer;
+        if (id->kind == GNOMON_JSON_INTEGER) {
+            snprintf(out, NUMBER, "%lld", strtoll(line + id->begin, NULL, 10));
+        } else if (id->kind == GNOMON_JSON_STRING) {
+            out[gnomon_json_unescape(line + id->begin, bytes, out)] = '\0';
+        } else {
+            d->wrong = NO_ID;
+            return true;
+        }
+    }
+    if (is_blank(c->buffer + d->text, d->length)) d->wrong = EMPTY;
+    return true;
+}
+
 static fault take_members(const gnomon_corpus *c, document *d, const json_t *object)
 {
     char number[NUMBER];
@@ -301,6 +339,7 @@ static void decode_some(void *arg, int64_t task, int worker)
             d->wrong = EMPTY;
             continue;
         }
+        if (scan_members(c, d)) continue;
         bool memory = false;
         json_t *object = json_loadb(line, length, 0, &error);
         /* whether that is the text's fault is told by this one alone */

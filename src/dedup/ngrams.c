@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 /* A word's hash takes eight bytes at a time; an n-gram's is a polynomial of its words' hashes,
  * modulo 2^64, so that it rolls on by two products whatever its length. BASE - 1 is twice an odd
  * number: words that change places alter the sum by a difference of hashes times few twos. */
@@ -14,7 +18,11 @@ static const uint64_t WORD = UINT64_C(0xd6e8feb86659fd93);
 void gnomon_ngrams_start(gnomon_ngrams *n, int64_t length, bool characters, bool lower,
                          bool punctuation)
 {
-    *n = (gnomon_ngrams){.length = length, .characters = characters, .power = 1};
+    *n = (gnomon_ngrams){.length = length,
+                         .characters = characters,
+                         .lower = lower,
+                         .punctuation = punctuation,
+                         .power = 1};
     for (int c = 0; c < 256; c++) {
         const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
         const bool word = letter || (c >= '0' && c <= '9') || c >= 128;
@@ -31,78 +39,199 @@ int64_t gnomon_ngrams_most(const gnomon_ngrams *n, int64_t bytes)
     return n->characters ? bytes : bytes / 2 + 1;
 }
 
-/* ---- words and characters ---- */
+/* ---- words ---- */
 
-typedef struct cursor {
-    const unsigned char *at, *end;
-    const unsigned char *map;
-} cursor;
+/* A piece of a text: its bytes as they count, and a bit for each that belongs to a word. Eight
+ * bytes behind the last one may be read. */
+enum { PIECE = 4096, BITS = 64 };
+typedef struct piece {
+    unsigned char bytes[PIECE + 8];
+    uint64_t words[PIECE / BITS + 1];
+} piece;
 
-static inline bool next_word(cursor *c, uint64_t *out)
+static void map_some(const gnomon_ngrams *n, const unsigned char *text, int64_t from, int64_t count,
+                     piece *p)
 {
-    const unsigned char *at = c->at, *const end = c->end;
-    while (at < end && c->map[*at] == 0)
-        at++;
-    if (at == end) return false;
-    uint64_t hash = 0, eight = 0;
-    int have = 0;
-    const unsigned char *const begin = at;
-    for (unsigned char m; at < end && (m = c->map[*at]) != 0; at++) {
-        eight = eight << 8 | m;
-        if (++have < 8) continue;
-        hash = gnomon_mix64(hash + eight) * WORD;
-        eight = 0;
-        have = 0;
+    for (int64_t i = from; i < count; i++) {
+        const unsigned char m = n->map[text[i]];
+        p->bytes[i] = m;
+        p->words[i / BITS] |= (uint64_t)(m != 0) << i % BITS;
     }
-    c->at = at;
-    *out = gnomon_mix64(hash + eight + (uint64_t)(at - begin) * WORD);
-    return true;
 }
+
+#ifdef __SSE2__
+
+/* Whether bytes are in [low, low + count]. */
+static inline __m128i in_range(__m128i bytes, char low, char count)
+{
+    const __m128i from = _mm_sub_epi8(bytes, _mm_set1_epi8(low));
+    return _mm_cmpeq_epi8(_mm_min_epu8(from, _mm_set1_epi8(count)), from);
+}
+
+/* What the map says, of 16 bytes. */
+static inline unsigned map_16(const gnomon_ngrams *n, const unsigned char *text, unsigned char *out)
+{
+    const __m128i c = _mm_loadu_si128((const __m128i *)(const void *)text);
+    const __m128i upper = in_range(c, 'A', 25);
+    __m128i word;
+    if (n->punctuation) {
+        const __m128i space =
+            _mm_or_si128(in_range(c, '\t', 4), _mm_cmpeq_epi8(c, _mm_set1_epi8(' ')));
+        word = _mm_or_si128(space, _mm_cmpeq_epi8(c, _mm_setzero_si128()));
+        word = _mm_xor_si128(word, _mm_set1_epi8(-1));
+    } else {
+        word = _mm_or_si128(in_range(c, 'a', 25), in_range(c, '0', 9));
+        word = _mm_or_si128(_mm_or_si128(word, upper), _mm_cmplt_epi8(c, _mm_setzero_si128()));
+    }
+    const __m128i lower =
+        n->lower ? _mm_and_si128(upper, _mm_set1_epi8('a' - 'A')) : _mm_setzero_si128();
+    _mm_storeu_si128((__m128i *)(void *)out, _mm_add_epi8(c, lower));
+    return (unsigned)_mm_movemask_epi8(word);
+}
+
+static void map_piece(const gnomon_ngrams *n, const unsigned char *text, int64_t count, piece *p)
+{
+    int64_t at = 0;
+    for (; at + BITS <= count; at += BITS) {
+        uint64_t bits = 0;
+        for (int i = 0; i < BITS; i += 16)
+            bits |= (uint64_t)map_16(n, text + at + i, p->bytes + at + i) << i;
+        p->words[at / BITS] = bits;
+    }
+    p->words[at / BITS] = 0;
+    for (; at + 16 <= count; at += 16)
+        p->words[at / BITS] |= (uint64_t)map_16(n, text + at, p->bytes + at) << at % BITS;
+    map_some(n, text, at, count, p);
+}
+#else
+static void map_piece(const gnomon_ngrams *n, const unsigned char *text, int64_t count, piece *p)
+{
+    memset(p->words, 0, sizeof p->words);
+    map_some(n, text, 0, count, p);
+}
+#endif
+
+/* From bit 'at' on the first that is set (or with 'flip' that isn't) of 'count', or count. */
+static inline int64_t find(const uint64_t *bits, int64_t at, int64_t count, uint64_t flip)
+{
+    if (at >= count) return count;
+    int64_t w = at / BITS;
+    uint64_t now = (bits[w] ^ flip) & ~UINT64_C(0) << at % BITS;
+    while (now == 0) {
+        if (++w * BITS >= count) return count;
+        now = bits[w] ^ flip;
+    }
+    return gnomon_min(w * BITS + __builtin_ctzll(now), count);
+}
+
+/* Up to eight bytes as one number, the first one's weight the largest; eight may be read. */
+static inline uint64_t eight_of(const unsigned char *at, int64_t count)
+{
+    uint64_t v;
+    memcpy(&v, at, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    v = __builtin_bswap64(v);
+#endif
+    return count < 8 ? v >> (64 - 8 * count) : v;
+}
+
+/* A word, which may come in parts: all but the last of a multiple of eight bytes. */
+typedef struct word {
+    uint64_t hash;
+    int64_t length;
+} word;
+
+static inline void hash_eights(word *w, const unsigned char *at, int64_t count)
+{
+    for (int64_t i = 0; i + 8 <= count; i += 8)
+        w->hash = gnomon_mix64(w->hash + eight_of(at + i, 8)) * WORD;
+    w->length += count & -8;
+}
+
+static inline uint64_t word_end(word w, const unsigned char *at, int64_t count)
+{
+    hash_eights(&w, at, count);
+    const int64_t rest = count & 7;
+    const uint64_t last = rest > 0 ? eight_of(at + (count & -8), rest) : 0;
+    return gnomon_mix64(w.hash + last + (uint64_t)(w.length + rest) * WORD);
+}
+
+typedef struct roller {
+    const gnomon_ngrams *n;
+    uint64_t last[GNOMON_NGRAM_MOST];
+    uint64_t hash;
+    uint64_t *set;
+    int64_t tokens, count, place;
+} roller;
+
+static inline void roll(roller *r, uint64_t token)
+{
+    r->hash = r->hash * BASE + token - r->last[r->place] * r->n->power;
+    r->last[r->place] = token;
+    if (++r->place == r->n->length) r->place = 0;
+    if (++r->tokens >= r->n->length) r->set[r->count++] = gnomon_mix64(r->hash);
+}
+
+static void roll_words(roller *r, const unsigned char *text, int64_t bytes)
+{
+    piece p;
+    word open = {0};
+    bool within = false; /* a word of which the bytes before 'at' are in 'open' */
+    for (int64_t at = 0; at < bytes;) {
+        const int64_t count = gnomon_min(PIECE, bytes - at);
+        const bool more = at + count < bytes;
+        map_piece(r->n, text + at, count, &p);
+        int64_t done = count;
+        for (int64_t begin = within ? 0 : find(p.words, 0, count, 0); begin < count;) {
+            const int64_t end = find(p.words, begin, count, ~UINT64_C(0));
+            if (end == count && more) {
+                /* it may go on: its whole eights are taken, the rest is read again */
+                hash_eights(&open, p.bytes + begin, end - begin);
+                done = begin + ((end - begin) & -8);
+                break;
+            }
+            roll(r, word_end(open, p.bytes + begin, end - begin));
+            open = (word){0};
+            begin = find(p.words, end, count, 0);
+        }
+        within = done < count || open.length > 0;
+        at += done;
+    }
+}
+
+/* ---- characters ---- */
 
 /* A character is one of UTF-8; what is between words is one space, and none at the ends. */
-static inline bool next_character(cursor *c, uint64_t *out)
+static void roll_characters(roller *r, const unsigned char *at, int64_t bytes)
 {
-    const unsigned char *at = c->at;
-    if (at < c->end && c->map[*at] == 0) {
-        while (at < c->end && c->map[*at] == 0)
-            at++;
-        c->at = at;
-        if (at == c->end) return false;
-        *out = gnomon_mix64(' ' + BASE);
-        return true;
+    const unsigned char *const end = at + bytes, *const map = r->n->map;
+    while (at < end && map[*at] == 0)
+        at++;
+    while (at < end) {
+        uint64_t code = map[*at++];
+        if (code == 0) {
+            while (at < end && map[*at] == 0)
+                at++;
+            if (at == end) return;
+            code = ' ';
+        } else {
+            while (at < end && (*at & 0xc0) == 0x80)
+                code = code << 8 | *at++;
+        }
+        roll(r, gnomon_mix64(code + BASE));
     }
-    if (at == c->end) return false;
-    uint64_t code = c->map[*at++];
-    while (at < c->end && (*at & 0xc0) == 0x80)
-        code = code << 8 | *at++;
-    c->at = at;
-    *out = gnomon_mix64(code + BASE);
-    return true;
-}
-
-static inline int64_t roll(const gnomon_ngrams *n, cursor c, bool characters, uint64_t *set)
-{
-    uint64_t last[GNOMON_NGRAM_MOST] = {0}, hash = 0, token;
-    const int64_t length = n->length;
-    int64_t tokens = 0, count = 0, place = 0;
-    while (characters ? next_character(&c, &token) : next_word(&c, &token)) {
-        hash = hash * BASE + token - last[place] * n->power;
-        last[place] = token;
-        if (++place == length) place = 0;
-        if (++tokens >= length) set[count++] = gnomon_mix64(hash);
-    }
-    if (tokens > 0 && count == 0) set[count++] = gnomon_mix64(hash + (uint64_t)tokens);
-    return count;
 }
 
 int64_t gnomon_ngrams_of(const gnomon_ngrams *n, const char *text, int64_t bytes, uint64_t *set,
                          uint64_t *scratch)
 {
-    cursor c = {(const unsigned char *)text, (const unsigned char *)text + bytes, n->map};
-    if (n->characters) /* no space begins a text */
-        while (c.at < c.end && c.map[*c.at] == 0)
-            c.at++;
-    const int64_t count = n->characters ? roll(n, c, true, set) : roll(n, c, false, set);
+    roller r = {.n = n, .set = set};
+    if (n->characters)
+        roll_characters(&r, (const unsigned char *)text, bytes);
+    else
+        roll_words(&r, (const unsigned char *)text, bytes);
+    if (r.tokens > 0 && r.count == 0) set[r.count++] = gnomon_mix64(r.hash + (uint64_t)r.tokens);
+    const int64_t count = r.count;
     gnomon_sort_hashes(set, scratch, count);
     int64_t kept = 0;
     for (int64_t i = 0; i < count; i++)

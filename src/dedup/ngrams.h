@@ -11,7 +11,7 @@ enum { GNOMON_NGRAM_MOST = 64 };
 
 typedef struct gnomon_ngrams {
     int64_t length;
-    bool characters;
+    bool characters, lower, punctuation;
     unsigned char map[256]; /* of a byte: 0 where it is between words, else as what it counts */
     uint64_t power;         /* of the oldest word in a rolling hash */
 } gnomon_ngrams;
