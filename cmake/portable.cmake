@@ -14,7 +14,7 @@ add_executable(gnomon_command ${command_sources})
 set_target_properties(gnomon_command PROPERTIES OUTPUT_NAME gnomon C_VISIBILITY_PRESET hidden
   RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/gpu)
 target_compile_definitions(gnomon_command PRIVATE GNOMON_BUILDING GNOMON_WITH_HDF5=0 GNOMON_WITH_LIBZIP=0
-  GNOMON_WITH_ZSTD=0)
+  GNOMON_WITH_UTF8PROC=0 GNOMON_WITH_ZSTD=0)
 target_include_directories(gnomon_command PRIVATE src cli ${JANSSON_INCLUDE} ${ZLIB_INCLUDE} ${XXHASH_INCLUDE})
 target_link_libraries(gnomon_command PRIVATE gnomon_static gnomon_flags gnomon_random123
   ${JANSSON_ARCHIVE} ${ZLIB_ARCHIVE})

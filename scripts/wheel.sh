@@ -22,22 +22,22 @@ fi
 others=$build/others
 rm -rf "$others"
 mkdir -p "$others/include" "$others/lib"
-for header in jansson.h jansson_config.h zlib.h zconf.h xxhash.h xxh3.h Random123; do
+for header in jansson.h jansson_config.h zlib.h zconf.h xxhash.h xxh3.h utf8proc.h Random123; do
     found=
     for folder in /usr/include /usr/include/*-linux-gnu; do
         [ -e "$folder/$header" ] && found=$folder/$header
     done
     if [ -n "$found" ]; then ln -s "$found" "$others/include/"; fi
 done
-for archive in libjansson.a libz.a; do
+for archive in libjansson.a libz.a libutf8proc.a; do
     found=$(find /usr/lib /usr/lib64 -name "$archive" 2>/dev/null | head -n 1)
-    [ -n "$found" ] || { echo "wheel.sh: $archive is missing (Debian's libjansson-dev, zlib1g-dev)"; exit 1; }
+    [ -n "$found" ] || { echo "wheel.sh: $archive is missing (Debian's libjansson-dev, zlib1g-dev, libutf8proc-dev)"; exit 1; }
     cp "$found" "$others/lib/"
     chmod u+w "$others/lib/$archive"
 done
-for name in jansson z; do
+for name in jansson z utf8proc; do
     printf 'Name: %s\nDescription: %s\nVersion: 2\nCflags: -I%s\nLibs: -L%s -l%s\n' "$name" "$name" "$others/include" \
-        "$others/lib" "$name" > "$others/$([ "$name" = z ] && echo zlib || echo "$name").pc"
+        "$others/lib" "$name" > "$others/$(case $name in z) echo zlib ;; utf8proc) echo libutf8proc ;; *) echo "$name" ;; esac).pc"
 done
 
 printf '#!/bin/sh\nexec "%s" -m ziglang cc -target x86_64-linux-gnu.2.28 "$@"\n' "$python" > "$build/cc"

@@ -109,7 +109,7 @@ def package(build, info, version):
     files["gnomon/bin/gnomon"] = stripped(build / "bin" / "gnomon", work)
     files[f"{info}/METADATA"] = METADATA.format(version=version, readme=(HERE / "README.md").read_text()).encode()
     files[f"{info}/entry_points.txt"] = ENTRY.encode()
-    files.update(notices(info, "libjansson-dev", "zlib1g-dev", "libxxhash-dev", "librandom123-dev"))
+    files.update(notices(info, "libjansson-dev", "zlib1g-dev", "libutf8proc-dev", "libxxhash-dev", "librandom123-dev"))
     return files
 
 

@@ -320,7 +320,7 @@ _gnomon() {
         esac
         ;;
     dedup)
-        options="--text --field --id --skip-bad --max-document --sign --merge --similarity --ngram --char-ngram --lower --punctuation --exact --recall --bands --rows --seed --unverified --bucket --work -o --output --keep --ids --pairs --clusters --device --threads --memory --json --progress --quiet -h --help"
+        options="--text --field --id --skip-bad --max-document --sign --merge --similarity --ngram --char-ngram --lower --fold-case --normalize --punctuation --exact --recall --bands --rows --seed --unverified --bucket --work -o --output --keep --ids --pairs --clusters --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         --text) words="NONE" ;;
         --field) words="NONE" ;;
@@ -330,6 +330,7 @@ _gnomon() {
         --similarity) words="NONE" ;;
         --ngram) words="NONE" ;;
         --char-ngram) words="NONE" ;;
+        --normalize) words="NONE" ;;
         --punctuation) words="NONE" ;;
         --recall) words="NONE" ;;
         --bands) words="NONE" ;;

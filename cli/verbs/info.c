@@ -139,6 +139,8 @@ static int machine_json(cli_app *app)
     if (gnomon_svd_missing() != NULL)
         json_object_set_new(out, "svd_reason", json_string(gnomon_svd_missing()));
     json_object_set_new(out, "blas", json_string(gnomon_svd_blas()));
+    if (gnomon_unicode_version() != NULL)
+        json_object_set_new(out, "unicode", json_string(gnomon_unicode_version()));
     json_object_set_new(out, "operator_version", json_integer(GNOMON_OPERATOR_VERSION));
     json_object_set_new(out, "formats", formats);
     return cli_print_report(app, out);

@@ -45,16 +45,40 @@ typedef enum gnomon_dedup_keep {
     GNOMON_DEDUP_LONGEST = 1 /* the one of the most bytes of text, the first of those */
 } gnomon_dedup_keep;
 
+/* How texts count, besides their ASCII letters and digits. The numbers never change. What needs
+ * Unicode's tables is UNSUPPORTED in a build without utf8proc. A text counts as N(F(N(text))), with
+ * N the normal form and F the folding, where they are asked for, and then without punctuation; of
+ * more than 1024 characters that belong together, as marks on one letter do, parts are normalised.
+ */
+typedef enum gnomon_lower {
+    GNOMON_LOWER_NONE = 0,
+    GNOMON_LOWER_ASCII = 1, /* ASCII letters */
+    GNOMON_LOWER_FOLD = 2   /* all letters: Unicode's full case folding */
+} gnomon_lower;
+typedef enum gnomon_punctuation {
+    GNOMON_PUNCTUATION_DROP = 0,    /* ASCII punctuation and control characters separate words */
+    GNOMON_PUNCTUATION_KEEP = 1,    /* it belongs to words (characters) */
+    GNOMON_PUNCTUATION_DROP_ALL = 2 /* all punctuation, symbols, separators and controls separate
+                                       words: Unicode's categories P, S, Z and Cc */
+} gnomon_punctuation;
+typedef enum gnomon_normal_form {
+    GNOMON_NORMAL_NONE = 0,
+    GNOMON_NORMAL_NFC = 1, /* composed */
+    GNOMON_NORMAL_NFKC = 2 /* composed, and without what only looks different: ligatures, full
+                              width, superscripts */
+} gnomon_normal_form;
+/* Unicode's version in the tables; NULL: this library was built without. */
+GNOMON_API const char *gnomon_unicode_version(void);
+
 typedef struct gnomon_dedup_options {
     size_t struct_size; /* see gnomon/base.h */
     int64_t ngram;      /* words (characters) of an n-gram, 1 to 64. Default 3. A text of fewer is
-                           one n-gram; one of none is an empty set, which is near no other. 0: this
-                           and the next three are those of the first signature file */
+                           one n-gram; one of none is an empty set, which is near no other. 0: this,
+                           the next three and normalize are those of the first signature file */
     int characters;     /* n-grams of characters, of UTF-8, rather than of words. Default 0 */
-    int lower;          /* ASCII letters count in lower case. Default 0 */
-    int punctuation;    /* ASCII punctuation belongs to words (characters); default 0: it separates
-                           words, as white space does. White space is that of ASCII; a run of it is
-                           one space */
+    int lower;          /* gnomon_lower: letters count in lower case. Default NONE */
+    int punctuation;    /* gnomon_punctuation: what separates words besides white space. White space
+                           is that of ASCII; a run of it is one space. Default DROP */
     double similarity;  /* documents of this Jaccard similarity or more are near, in (0, 1]. Default
                            0.8 */
     double recall;      /* in (0, 1]. Below 1: a pair of near documents is missed with probability
@@ -76,12 +100,13 @@ typedef struct gnomon_dedup_options {
     gnomon_dedup_keep keep; /* default FIRST */
     int keep_raw;           /* hold the documents' own bytes, for gnomon_dedup_write. Default 0 */
     const char *work;       /* the folder of temporary files; NULL (default): $TMPDIR, else /tmp */
+    int normalize; /* gnomon_normal_form, of texts that have more than ASCII. Default NONE */
 } gnomon_dedup_options;
 
 #define GNOMON_DEDUP_OPTIONS_INIT                                                \
     {                                                                            \
         sizeof(gnomon_dedup_options), 3, 0, 0, 0, 0.8, 0.95, 0, 0, 0, 0, 0, 256, \
-            GNOMON_DEDUP_FIRST, 0, NULL                                          \
+            GNOMON_DEDUP_FIRST, 0, NULL, GNOMON_NORMAL_NONE                      \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_dedup_options_init(gnomon_dedup_options *options, size_t size);
@@ -180,6 +205,20 @@ GNOMON_API const gnomon_dedup_pair *gnomon_dedup_pairs(const gnomon_dedup *dedup
  * temporary file that replaces it at the end.
  * Errors: ARGUMENT (no keep_raw; before gnomon_dedup_run), IO, NOT_FOUND. */
 GNOMON_API gnomon_status gnomon_dedup_write(gnomon_dedup *dedup, const char *path);
+
+/* ---- the n-grams of one text ---- */
+
+/* The distinct n-grams of the text [text, text + bytes) as hashes of 64 bits, ascending; of the
+ * options ngram, characters, lower, punctuation and normalize count. docs/reference/formats.md
+ * defines the hash: it is the same on every machine. The text need not be UTF-8 unless it is
+ * normalised; then what is not counts as U+FFFD. *count tells how many there are; hashes has room
+ * for 'room' of them, or is NULL. bytes are enough room for a text that is not normalised.
+ * Errors: ARGUMENT (options, bytes, too little room), UNSUPPORTED (a build without utf8proc),
+ * MEMORY. */
+GNOMON_API gnomon_status gnomon_text_ngrams(gnomon_context *ctx,
+                                            const gnomon_dedup_options *options, const char *text,
+                                            int64_t bytes, uint64_t *hashes, int64_t room,
+                                            int64_t *count);
 
 /* ---- signature files: parts of a corpus, merged ----
  *

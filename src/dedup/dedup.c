@@ -45,6 +45,19 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_dedup_options *o)
     GNOMON_TRY(check_range(ctx, "bands", o->bands, 0, 1024));
     GNOMON_TRY(check_range(ctx, "rows", o->rows, 0, 64));
     GNOMON_TRY(check_range(ctx, "bucket", o->bucket, 2, 1 << 20));
+    GNOMON_TRY(check_range(ctx, "lower", o->lower, GNOMON_LOWER_NONE, GNOMON_LOWER_FOLD));
+    GNOMON_TRY(check_range(ctx, "punctuation", o->punctuation, GNOMON_PUNCTUATION_DROP,
+                           GNOMON_PUNCTUATION_DROP_ALL));
+    GNOMON_TRY(check_range(ctx, "normalize", o->normalize, GNOMON_NORMAL_NONE, GNOMON_NORMAL_NFKC));
+    const bool unicode = o->normalize != GNOMON_NORMAL_NONE || o->lower == GNOMON_LOWER_FOLD ||
+                         o->punctuation == GNOMON_PUNCTUATION_DROP_ALL;
+    GNOMON_FAIL_IF(
+        unicode && gnomon_normal_unicode() == NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
+        GNOMON_ARG("options.%s") " needs Unicode's tables; this library was built without "
+                                 "utf8proc",
+        o->normalize != GNOMON_NORMAL_NONE ? "normalize"
+        : o->lower == GNOMON_LOWER_FOLD    ? "lower"
+                                           : "punctuation");
     GNOMON_TRY(check_range(ctx, "keep", o->keep, GNOMON_DEDUP_FIRST, GNOMON_DEDUP_LONGEST));
     GNOMON_FAIL_IF(o->unverified && (o->exact || (o->recall == 1 && o->bands == 0)), ctx,
                    GNOMON_ERROR_ARGUMENT,
@@ -90,7 +103,7 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
         }
         d->sets.folder = d->raw.folder = d->edges.folder = d->names.folder = d->work;
     }
-    gnomon_ngrams_start(&d->ngrams, o.ngram, o.characters != 0, o.lower != 0, o.punctuation != 0);
+    gnomon_ngrams_start(&d->ngrams, &o);
     d->result.struct_size = sizeof d->result;
     *out = d;
     return GNOMON_OK;
@@ -115,6 +128,44 @@ void gnomon_dedup_destroy(gnomon_dedup *d)
     gnomon_free(ctx, d->firsts);
     gnomon_free(ctx, d->representatives);
     gnomon_free(ctx, d);
+}
+
+const char *gnomon_unicode_version(void)
+{
+    return gnomon_normal_unicode();
+}
+
+/* ---- the n-grams of one text ---- */
+
+gnomon_status gnomon_text_ngrams(gnomon_context *ctx, const gnomon_dedup_options *options,
+                                 const char *text, int64_t bytes, uint64_t *hashes, int64_t room,
+                                 int64_t *count)
+{
+    gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+    gnomon_ngrams ngrams;
+    uint64_t *made = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_NEED(ctx, count, "count");
+    *count = 0;
+    if (options != NULL)
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_dedup_options, options, &o));
+    GNOMON_TRY(check(ctx, &o));
+    GNOMON_TRY(check_range(ctx, "ngram", o.ngram, 1, GNOMON_NGRAM_MOST));
+    GNOMON_FAIL_IF(bytes < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("bytes") " is %" PRId64 "; it must not be negative", bytes);
+    if (bytes == 0) return GNOMON_OK;
+    GNOMON_NEED(ctx, text, "text");
+    gnomon_ngrams_start(&ngrams, &o);
+    const int64_t most = gnomon_ngrams_most(&ngrams, text, bytes);
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, most), sizeof *made, "n-grams", &made));
+    *count = gnomon_ngrams_of(&ngrams, text, bytes, made, made + most);
+    if (hashes != NULL && *count <= room && *count > 0)
+        memcpy(hashes, made, (size_t)*count * sizeof *made);
+    gnomon_free(ctx, made);
+    GNOMON_FAIL_IF(hashes != NULL && *count > room, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("room") " is %" PRId64 "; the text has %" PRId64 " n-grams", room,
+                   *count);
+    return GNOMON_OK;
 }
 
 /* ---- documents ---- */
@@ -239,10 +290,10 @@ static int64_t cut_slice(slice *s, int64_t *numbers)
 {
     int64_t count = 0, total = 0;
     for (int64_t i = s->first; i < s->from->count && count < SLICE / 8; i++) {
-        const int64_t most =
-            s->d->options.exact
-                ? 0
-                : gnomon_ngrams_most(&s->d->ngrams, s->from->ends[i] - s->from->begins[i]);
+        const int64_t begin = s->from->begins[i], bytes = s->from->ends[i] - begin;
+        const int64_t most = s->d->options.exact
+                                 ? 0
+                                 : gnomon_ngrams_most(&s->d->ngrams, s->from->text + begin, bytes);
         if (count > 0 && total + most > SLICE) break;
         if (s->places != NULL) s->places[count] = total;
         total += most;

@@ -15,27 +15,30 @@
 static const uint64_t BASE = UINT64_C(0x9e3779b97f4a7c17);
 static const uint64_t WORD = UINT64_C(0xd6e8feb86659fd93);
 
-void gnomon_ngrams_start(gnomon_ngrams *n, int64_t length, bool characters, bool lower,
-                         bool punctuation)
+void gnomon_ngrams_start(gnomon_ngrams *n, const gnomon_dedup_options *o)
 {
-    *n = (gnomon_ngrams){.length = length,
-                         .characters = characters,
-                         .lower = lower,
-                         .punctuation = punctuation,
+    *n = (gnomon_ngrams){.length = o->ngram,
+                         .characters = o->characters != 0,
+                         .lower = o->lower != GNOMON_LOWER_NONE,
+                         .punctuation = o->punctuation == GNOMON_PUNCTUATION_KEEP,
+                         .normal = {o->normalize, o->lower == GNOMON_LOWER_FOLD,
+                                    o->punctuation == GNOMON_PUNCTUATION_DROP_ALL},
                          .power = 1};
+    n->normalizes = n->normal.form != GNOMON_NORMAL_NONE || n->normal.fold || n->normal.spaces;
     for (int c = 0; c < 256; c++) {
         const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
         const bool word = letter || (c >= '0' && c <= '9') || c >= 128;
         const bool space = c == ' ' || (c >= '\t' && c <= '\r') || c == 0;
-        if (!(punctuation ? !space : word)) continue;
-        n->map[c] = (unsigned char)(lower && c >= 'A' && c <= 'Z' ? c + 32 : c);
+        if (!(n->punctuation ? !space : word)) continue;
+        n->map[c] = (unsigned char)(n->lower && c >= 'A' && c <= 'Z' ? c + 32 : c);
     }
-    for (int64_t i = 0; i < length; i++)
+    for (int64_t i = 0; i < n->length; i++)
         n->power *= BASE;
 }
 
-int64_t gnomon_ngrams_most(const gnomon_ngrams *n, int64_t bytes)
+int64_t gnomon_ngrams_most(const gnomon_ngrams *n, const char *text, int64_t bytes)
 {
+    if (n->normalizes) return gnomon_normal_most(text, bytes, !n->characters);
     return n->characters ? bytes : bytes / 2 + 1;
 }
 
@@ -162,6 +165,9 @@ typedef struct roller {
     uint64_t hash;
     uint64_t *set;
     int64_t tokens, count, place;
+    word open;   /* the word that goes on */
+    bool within; /* whether one does, of which what 'open' has was taken */
+    bool space;  /* between characters: a space, where another one follows */
 } roller;
 
 static inline void roll(roller *r, uint64_t token)
@@ -172,64 +178,76 @@ static inline void roll(roller *r, uint64_t token)
     if (++r->tokens >= r->n->length) r->set[r->count++] = gnomon_mix64(r->hash);
 }
 
-static void roll_words(roller *r, const unsigned char *text, int64_t bytes)
+/* One piece, of at most PIECE bytes. Of a word that may go on whole eights are taken, and the rest
+ * comes again. */
+static int64_t roll_piece(roller *r, const unsigned char *text, int64_t count, bool more, piece *p)
+{
+    map_piece(r->n, text, count, p);
+    for (int64_t begin = r->within ? 0 : find(p->words, 0, count, 0); begin < count;) {
+        const int64_t end = find(p->words, begin, count, ~UINT64_C(0));
+        if (end == count && more) {
+            hash_eights(&r->open, p->bytes + begin, end - begin);
+            r->within = true;
+            return begin + ((end - begin) & -8);
+        }
+        roll(r, word_end(r->open, p->bytes + begin, end - begin));
+        r->open = (word){0};
+        r->within = false;
+        begin = find(p->words, end, count, 0);
+    }
+    return count;
+}
+
+static int64_t roll_words(roller *r, const unsigned char *text, int64_t bytes, bool more)
 {
     piece p;
-    word open = {0};
-    bool within = false; /* a word of which the bytes before 'at' are in 'open' */
-    for (int64_t at = 0; at < bytes;) {
+    int64_t at = 0;
+    while (at < bytes) {
         const int64_t count = gnomon_min(PIECE, bytes - at);
-        const bool more = at + count < bytes;
-        map_piece(r->n, text + at, count, &p);
-        int64_t done = count;
-        for (int64_t begin = within ? 0 : find(p.words, 0, count, 0); begin < count;) {
-            const int64_t end = find(p.words, begin, count, ~UINT64_C(0));
-            if (end == count && more) {
-                /* it may go on: its whole eights are taken, the rest is read again */
-                hash_eights(&open, p.bytes + begin, end - begin);
-                done = begin + ((end - begin) & -8);
-                break;
-            }
-            roll(r, word_end(open, p.bytes + begin, end - begin));
-            open = (word){0};
-            begin = find(p.words, end, count, 0);
-        }
-        within = done < count || open.length > 0;
-        at += done;
+        const bool last = at + count == bytes;
+        at += roll_piece(r, text + at, count, more || !last, &p);
+        if (last && more) return at;
     }
+    /* a word that ended with the bytes before */
+    if (!more && r->within) roll(r, word_end(r->open, p.bytes, 0));
+    return at;
 }
 
 /* ---- characters ---- */
 
 /* A character is one of UTF-8; what is between words is one space, and none at the ends. */
-static void roll_characters(roller *r, const unsigned char *at, int64_t bytes)
+static int64_t roll_characters(roller *r, const unsigned char *text, int64_t bytes)
 {
-    const unsigned char *const end = at + bytes, *const map = r->n->map;
-    while (at < end && map[*at] == 0)
-        at++;
+    const unsigned char *at = text, *const end = at + bytes, *const map = r->n->map;
     while (at < end) {
         uint64_t code = map[*at++];
         if (code == 0) {
-            while (at < end && map[*at] == 0)
-                at++;
-            if (at == end) return;
-            code = ' ';
-        } else {
-            while (at < end && (*at & 0xc0) == 0x80)
-                code = code << 8 | *at++;
+            r->space = r->tokens > 0;
+            continue;
         }
+        while (at < end && (*at & 0xc0) == 0x80)
+            code = code << 8 | *at++;
+        if (r->space) roll(r, gnomon_mix64(' ' + BASE));
+        r->space = false;
         roll(r, gnomon_mix64(code + BASE));
     }
+    return bytes;
+}
+
+static int64_t roll_some(void *user, const unsigned char *text, int64_t bytes, bool more)
+{
+    roller *r = user;
+    return r->n->characters ? roll_characters(r, text, bytes) : roll_words(r, text, bytes, more);
 }
 
 int64_t gnomon_ngrams_of(const gnomon_ngrams *n, const char *text, int64_t bytes, uint64_t *set,
                          uint64_t *scratch)
 {
     roller r = {.n = n, .set = set};
-    if (n->characters)
-        roll_characters(&r, (const unsigned char *)text, bytes);
+    if (n->normalizes && gnomon_normal_ascii(text, bytes) < bytes)
+        gnomon_normalize(&n->normal, text, bytes, roll_some, &r);
     else
-        roll_words(&r, (const unsigned char *)text, bytes);
+        roll_some(&r, (const unsigned char *)text, bytes, false);
     if (r.tokens > 0 && r.count == 0) set[r.count++] = gnomon_mix64(r.hash + (uint64_t)r.tokens);
     const int64_t count = r.count;
     gnomon_sort_hashes(set, scratch, count);

@@ -3,6 +3,9 @@
 #define GNOMON_DEDUP_NGRAMS_H
 
 #include "base/arithmetic.h"
+#include "dedup/normal.h"
+
+#include <gnomon/dedup.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,15 +14,16 @@ enum { GNOMON_NGRAM_MOST = 64 };
 
 typedef struct gnomon_ngrams {
     int64_t length;
-    bool characters, lower, punctuation;
+    bool characters, lower, punctuation; /* lower: ASCII; punctuation: ASCII's belongs to words */
+    bool normalizes;
+    gnomon_normal normal;
     unsigned char map[256]; /* of a byte: 0 where it is between words, else as what it counts */
     uint64_t power;         /* of the oldest word in a rolling hash */
 } gnomon_ngrams;
 
-void gnomon_ngrams_start(gnomon_ngrams *ngrams, int64_t length, bool characters, bool lower,
-                         bool punctuation);
-/* The most n-grams that a text of so many bytes has. */
-int64_t gnomon_ngrams_most(const gnomon_ngrams *ngrams, int64_t bytes);
+void gnomon_ngrams_start(gnomon_ngrams *ngrams, const gnomon_dedup_options *options);
+/* The most n-grams that a text has. */
+int64_t gnomon_ngrams_most(const gnomon_ngrams *ngrams, const char *text, int64_t bytes);
 /* Writes the distinct n-grams, ascending, to set; scratch has room for as many. Returns how many
  * there are. */
 int64_t gnomon_ngrams_of(const gnomon_ngrams *ngrams, const char *text, int64_t bytes,

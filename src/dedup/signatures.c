@@ -9,12 +9,15 @@
 #include "io/source.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { VERSION = 1, CHARACTERS = 1, LOWER = 2, PUNCTUATION = 4, NAME_MOST = 1 << 20 };
+enum { VERSION = 1, NAME_MOST = 1 << 20 };
+/* What n-grams are of. */
+enum { CHARACTERS = 1, LOWER = 2, KEEP = 4, FOLD = 8, DROP_ALL = 16, NFC = 32, NFKC = 64 };
 static const char MAGIC[8] = {'\x89', 'G', 'N', 'M', 'D', 'D', 'S', '\n'};
 
 typedef struct header {
@@ -34,8 +37,49 @@ _Static_assert(sizeof(header) == 32 && sizeof(record) == 24, "no padding in the 
 
 static uint32_t flags_of(const gnomon_dedup_options *o)
 {
-    return (o->characters ? CHARACTERS : 0u) | (o->lower ? LOWER : 0u) |
-           (o->punctuation ? PUNCTUATION : 0u);
+    static const uint32_t lower[] = {0, LOWER, FOLD}, punctuation[] = {0, KEEP, DROP_ALL},
+                          form[] = {0, NFC, NFKC};
+    return (o->characters ? CHARACTERS : 0u) | lower[o->lower] | punctuation[o->punctuation] |
+           form[o->normalize];
+}
+
+static void set_flags(gnomon_dedup_options *o, uint32_t flags)
+{
+    o->characters = (flags & CHARACTERS) != 0;
+    o->lower = flags & FOLD    ? GNOMON_LOWER_FOLD
+               : flags & LOWER ? GNOMON_LOWER_ASCII
+                               : GNOMON_LOWER_NONE;
+    o->punctuation = flags & DROP_ALL ? GNOMON_PUNCTUATION_DROP_ALL
+                     : flags & KEEP   ? GNOMON_PUNCTUATION_KEEP
+                                      : GNOMON_PUNCTUATION_DROP;
+    o->normalize = flags & NFKC  ? GNOMON_NORMAL_NFKC
+                   : flags & NFC ? GNOMON_NORMAL_NFC
+                                 : GNOMON_NORMAL_NONE;
+}
+
+/* Whether flags say what options can. */
+static bool sound_flags(uint32_t flags)
+{
+    gnomon_dedup_options o = {0};
+    set_flags(&o, flags);
+    return flags_of(&o) == flags;
+}
+
+enum { DESCRIBED = 128 };
+static const char *describe(char text[DESCRIBED], int64_t ngram, uint32_t flags)
+{
+    snprintf(text, DESCRIBED, "%" PRId64 " %s%s%s%s", ngram,
+             flags & CHARACTERS ? "characters" : "words",
+             flags & FOLD    ? ", case folded"
+             : flags & LOWER ? " in lower case"
+                             : "",
+             flags & DROP_ALL ? " without any punctuation"
+             : flags & KEEP   ? " with punctuation"
+                              : "",
+             flags & NFKC  ? " in NFKC"
+             : flags & NFC ? " in NFC"
+                           : "");
+    return text;
 }
 
 /* A document as the order sees it. */
@@ -214,9 +258,8 @@ static gnomon_status get_header(gnomon_context *ctx, const char *path, input *in
     GNOMON_FAIL_IF(h->version != VERSION, ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("%s") ": version %" PRIu32 "; this library reads version %d", name,
                    h->version, VERSION);
-    GNOMON_FAIL_IF((h->flags & ~(uint32_t)(CHARACTERS | LOWER | PUNCTUATION)) != 0 ||
-                       h->ngram < 1 || h->ngram > GNOMON_NGRAM_MOST || h->documents < 0 ||
-                       h->documents >= UINT32_MAX,
+    GNOMON_FAIL_IF(!sound_flags(h->flags) || h->ngram < 1 || h->ngram > GNOMON_NGRAM_MOST ||
+                       h->documents < 0 || h->documents >= UINT32_MAX,
                    ctx, GNOMON_ERROR_DATA,
                    GNOMON_ARG("%s") ": the header holds what no writer of it writes", name);
     return GNOMON_OK;
@@ -334,23 +377,16 @@ static void sift(input **heap, int64_t count, int64_t at)
 /* The n-grams that were asked for; those of the first file where none were. */
 static gnomon_status check_same(gnomon_dedup *d, const input *in)
 {
+    char its[DESCRIBED], asked[DESCRIBED];
     if (d->options.ngram == 0) {
         d->options.ngram = in->head.ngram;
-        d->options.characters = (in->head.flags & CHARACTERS) != 0;
-        d->options.lower = (in->head.flags & LOWER) != 0;
-        d->options.punctuation = (in->head.flags & PUNCTUATION) != 0;
+        set_flags(&d->options, in->head.flags);
     }
     GNOMON_FAIL_IF(in->head.flags != flags_of(&d->options) || in->head.ngram != d->options.ngram,
                    d->ctx, GNOMON_ERROR_DATA,
-                   GNOMON_ARG("%s") ": its n-grams are of %" PRId64 " %s%s%s, and those asked for "
-                                    "of %" PRId64 " %s%s%s",
-                   gnomon_source_name(in->source), in->head.ngram,
-                   in->head.flags & CHARACTERS ? "characters" : "words",
-                   in->head.flags & LOWER ? " in lower case" : "",
-                   in->head.flags & PUNCTUATION ? " with punctuation" : "", d->options.ngram,
-                   d->options.characters ? "characters" : "words",
-                   d->options.lower ? " in lower case" : "",
-                   d->options.punctuation ? " with punctuation" : "");
+                   GNOMON_ARG("%s") ": its n-grams are of %s, and those asked for of %s",
+                   gnomon_source_name(in->source), describe(its, in->head.ngram, in->head.flags),
+                   describe(asked, d->options.ngram, flags_of(&d->options)));
     return GNOMON_OK;
 }
 

@@ -115,6 +115,15 @@ GNOMON_JOIN_LSH = 2
 GNOMON_JOIN_WHY = 256
 GNOMON_DEDUP_FIRST = 0
 GNOMON_DEDUP_LONGEST = 1
+GNOMON_LOWER_NONE = 0
+GNOMON_LOWER_ASCII = 1
+GNOMON_LOWER_FOLD = 2
+GNOMON_PUNCTUATION_DROP = 0
+GNOMON_PUNCTUATION_KEEP = 1
+GNOMON_PUNCTUATION_DROP_ALL = 2
+GNOMON_NORMAL_NONE = 0
+GNOMON_NORMAL_NFC = 1
+GNOMON_NORMAL_NFKC = 2
 GNOMON_DEDUP_HISTOGRAM = 20
 GNOMON_DEDUP_LARGEST = 10
 GNOMON_DEDUP_WHY = 256
@@ -849,6 +858,7 @@ class gnomon_dedup_options(c.Structure):
         ("keep", c.c_int),
         ("keep_raw", c.c_int),
         ("work", c.c_char_p),
+        ("normalize", c.c_int),
     ]
 
 
@@ -1174,6 +1184,21 @@ ENUMS = {
         "GNOMON_DEDUP_FIRST",
         "GNOMON_DEDUP_LONGEST",
     ],
+    "gnomon_lower": [
+        "GNOMON_LOWER_NONE",
+        "GNOMON_LOWER_ASCII",
+        "GNOMON_LOWER_FOLD",
+    ],
+    "gnomon_punctuation": [
+        "GNOMON_PUNCTUATION_DROP",
+        "GNOMON_PUNCTUATION_KEEP",
+        "GNOMON_PUNCTUATION_DROP_ALL",
+    ],
+    "gnomon_normal_form": [
+        "GNOMON_NORMAL_NONE",
+        "GNOMON_NORMAL_NFC",
+        "GNOMON_NORMAL_NFKC",
+    ],
     "gnomon_corpus_kind": [
         "GNOMON_CORPUS_AUTO",
         "GNOMON_CORPUS_LINES",
@@ -1335,6 +1360,7 @@ FUNCTIONS = {
     "gnomon_clusters_add": (c.c_int, [c.c_void_p, c.c_int64, c.c_int64]),
     "gnomon_clusters_label": (c.c_int64, [c.c_void_p, c.POINTER(c.c_int64), c.POINTER(c.c_int64)]),
     "gnomon_clusters_destroy": (None, [c.c_void_p]),
+    "gnomon_unicode_version": (c.c_char_p, []),
     "gnomon_dedup_options_init": (c.c_int, [c.POINTER(gnomon_dedup_options), c.c_size_t]),
     "gnomon_documents_init": (c.c_int, [c.POINTER(gnomon_documents), c.c_size_t]),
     "gnomon_dedup_create": (c.c_int, [c.c_void_p, c.POINTER(gnomon_dedup_options), c.POINTER(c.c_void_p)]),
@@ -1343,6 +1369,7 @@ FUNCTIONS = {
     "gnomon_dedup_representatives": (c.POINTER(c.c_int64), [c.c_void_p]),
     "gnomon_dedup_pairs": (c.POINTER(gnomon_dedup_pair), [c.c_void_p, c.POINTER(c.c_int64)]),
     "gnomon_dedup_write": (c.c_int, [c.c_void_p, c.c_char_p]),
+    "gnomon_text_ngrams": (c.c_int, [c.c_void_p, c.POINTER(gnomon_dedup_options), c.c_char_p, c.c_int64, c.POINTER(c.c_uint64), c.c_int64, c.POINTER(c.c_int64)]),
     "gnomon_dedup_sign": (c.c_int, [c.c_void_p, c.POINTER(c.c_char_p), c.c_char_p]),
     "gnomon_dedup_add_signed": (c.c_int, [c.c_void_p, c.POINTER(c.c_char_p), c.c_int64]),
     "gnomon_dedup_name": (c.c_char_p, [c.c_void_p, c.c_int64]),

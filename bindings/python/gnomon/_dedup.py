@@ -14,8 +14,13 @@ from ._library import lib
 
 _NAMES = {"options.similarity": "similarity", "options.recall": "recall", "options.bands": "bands", "options.rows": "rows",
           "options.ngram": "ngram", "options.bucket": "bucket", "options.seed": "random_state",
-          "options.unverified": "unverified", "documents": "texts"}
+          "options.unverified": "unverified", "options.lower": "lower", "options.punctuation": "punctuation",
+          "options.normalize": "normalize", "documents": "texts"}
 _KEEP = {"first": _abi.GNOMON_DEDUP_FIRST, "longest": _abi.GNOMON_DEDUP_LONGEST}
+_LOWER = {False: _abi.GNOMON_LOWER_NONE, True: _abi.GNOMON_LOWER_ASCII, "fold": _abi.GNOMON_LOWER_FOLD}
+_PUNCTUATION = {False: _abi.GNOMON_PUNCTUATION_DROP, True: _abi.GNOMON_PUNCTUATION_KEEP,
+                "drop-all": _abi.GNOMON_PUNCTUATION_DROP_ALL}
+_FORMS = {None: _abi.GNOMON_NORMAL_NONE, "nfc": _abi.GNOMON_NORMAL_NFC, "nfkc": _abi.GNOMON_NORMAL_NFKC}
 _BATCH = 1 << 22  # bytes of text that are given to the library at a time
 
 
@@ -92,6 +97,13 @@ def _add_all(ctx: lease, handle: Any, texts: Iterable[Union[str, bytes]]) -> Non
         _add(ctx, handle, batch)
 
 
+def _one_of(value: Any, choices: dict, name: str) -> int:
+    try:
+        return choices[value]
+    except (KeyError, TypeError):
+        raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, choices))}") from None
+
+
 def _copy(pointer: Any, count: int, dtype: Any) -> np.ndarray:
     if not count:
         return np.empty(0, dtype)
@@ -111,7 +123,8 @@ def _take(handle: Any, result: Any) -> Dedup:
 
 
 def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram: int = 3, characters: bool = False,
-          lower: bool = False, punctuation: bool = False, recall: float = 0.95, bands: Optional[int] = None,
+          lower: Union[bool, str] = False, punctuation: Union[bool, str] = False, normalize: Optional[str] = None,
+          recall: float = 0.95, bands: Optional[int] = None,
           rows: Optional[int] = None, exact: bool = False, unverified: bool = False, bucket: int = 256,
           keep: str = "first", random_state: Any = 0, n_jobs: Optional[int] = None, progress: Progress = None) -> Dedup:
     """Finds near-duplicate texts and which of them to keep.
@@ -131,10 +144,13 @@ def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram:
         Words of an n-gram, from 1 to 64. A text of fewer is one n-gram; one of none is near no other.
     characters : bool
         N-grams of characters rather than words.
-    lower : bool
-        ASCII letters count in lower case.
-    punctuation : bool
-        ASCII punctuation belongs to words; otherwise it separates them as white space does.
+    lower : bool or "fold"
+        ASCII letters count in lower case; with ``"fold"`` all letters, by Unicode's full case folding.
+    punctuation : bool or "drop-all"
+        ASCII punctuation belongs to words; otherwise it separates them as white space does. With ``"drop-all"`` all of
+        Unicode's punctuation, symbols and separators do.
+    normalize : {None, "nfc", "nfkc"}
+        A normal form of Unicode, before and after folding.
     recall : float
         At least this share of all near pairs is found, in 19 of 20 seeds; ``info.uncompared`` counts the pairs that this
         does not cover. With 1 all are found, by an exact join in memory.
@@ -179,7 +195,9 @@ def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram:
         raise ValueError("bands and rows: both must be given, or neither")
     options.similarity, options.recall = real(similarity, "similarity"), real(recall, "recall")
     options.ngram, options.bucket = integer(ngram, "ngram", 1, 64), integer(bucket, "bucket", 2)
-    options.characters, options.lower, options.punctuation = bool(characters), bool(lower), bool(punctuation)
+    options.characters = bool(characters)
+    options.lower, options.punctuation = _one_of(lower, _LOWER, "lower"), _one_of(punctuation, _PUNCTUATION, "punctuation")
+    options.normalize = _one_of(normalize, _FORMS, "normalize")
     options.exact, options.unverified = bool(exact), bool(unverified)
     options.keep, options.seed = _KEEP[keep], seed_of(random_state)
     if bands is not None:

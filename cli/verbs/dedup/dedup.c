@@ -9,8 +9,9 @@
 
 typedef struct given {
     int64_t characters;
-    int kind, keep, punctuation;
-    int ngram, char_ngram, similarity, recall, bands, rows, bucket, seed, lower, field;
+    int kind, keep, punctuation, ascii, fold;
+    int ngram, char_ngram, similarity, recall, bands, rows, bucket, seed, lower, fold_case,
+        normalize, field;
 } given;
 
 static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
@@ -21,7 +22,14 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
                                        {NULL, 0}};
     static const cli_choice keeps[] = {
         {"first", GNOMON_DEDUP_FIRST}, {"longest", GNOMON_DEDUP_LONGEST}, {NULL, 0}};
-    static const cli_choice marks[] = {{"drop", 0}, {"keep", 1}, {NULL, 0}};
+    static const cli_choice marks[] = {{"drop", GNOMON_PUNCTUATION_DROP},
+                                       {"keep", GNOMON_PUNCTUATION_KEEP},
+                                       {"drop-all", GNOMON_PUNCTUATION_DROP_ALL},
+                                       {NULL, 0}};
+    static const cli_choice forms[] = {{"none", GNOMON_NORMAL_NONE},
+                                       {"nfc", GNOMON_NORMAL_NFC},
+                                       {"nfkc", GNOMON_NORMAL_NFKC},
+                                       {NULL, 0}};
     const cli_option documents[] = {
         {.name = "text",
          .type = CLI_CHOICE,
@@ -99,10 +107,25 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
          .help = "n-grams of N characters (UTF-8)"},
         {.name = "lower",
          .type = CLI_FLAG,
-         .target = &j->options.lower,
+         .target = &g->ascii,
          .given = &g->lower,
          .flag = 1,
          .help = "ASCII letters count in lower case"},
+        {.name = "fold-case",
+         .type = CLI_FLAG,
+         .target = &g->fold,
+         .given = &g->fold_case,
+         .flag = 1,
+         .help = "all letters do: Unicode's full case folding"},
+        {.name = "normalize",
+         .type = CLI_CHOICE,
+         .target = &j->options.normalize,
+         .given = &g->normalize,
+         .choices = forms,
+         .value = "FORM",
+         .help =
+             "none (default), or a normal form of Unicode: nfc (composed) or nfkc (also without "
+             "ligatures, full width, superscripts)"},
         {.name = "punctuation",
          .type = CLI_CHOICE,
          .target = &j->options.punctuation,
@@ -110,7 +133,8 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
          .choices = marks,
          .value = "WHAT",
          .help = "drop (default): ASCII punctuation separates words as white space does; keep: it "
-                 "belongs to words"},
+                 "belongs to words; drop-all: all of Unicode's punctuation, symbols and separators "
+                 "do"},
         {.name = "exact",
          .type = CLI_FLAG,
          .target = &j->options.exact,
@@ -275,8 +299,8 @@ static int check_parts(cli_dedup_job *j, const given *g)
                          "%s needs texts, which signature files don't hold: --ids lists the "
                          "documents to keep",
                          j->options.exact ? "--exact" : "-o");
-    if (g->ngram || g->char_ngram || g->lower || g->punctuation || g->kind || g->field ||
-        j->corpus.id != NULL || j->skip_bad)
+    if (g->ngram || g->char_ngram || g->lower || g->fold_case || g->normalize || g->punctuation ||
+        g->kind || g->field || j->corpus.id != NULL || j->skip_bad)
         return cli_usage(app, "--merge: signature files hold sets of n-grams already: options of "
                               "documents and n-grams have no meaning with it");
     for (int i = 0; i < j->input_count; i++)
@@ -300,11 +324,14 @@ static int check(cli_dedup_job *j, const given *g)
     if (code >= 0) return code;
     if (g->ngram && g->char_ngram)
         return cli_usage(app, "--ngram and --char-ngram exclude each other");
+    if (g->ascii && g->fold)
+        return cli_usage(app, "--lower and --fold-case exclude each other: the one lowers ASCII "
+                              "letters, the other all");
     if (g->bands != g->rows) return cli_usage(app, "--bands and --rows go together");
     if (g->bands && g->recall) return cli_usage(app, "--bands and --recall exclude each other");
-    if (j->options.exact &&
-        (g->ngram || g->char_ngram || g->similarity || g->recall || g->bands || g->bucket ||
-         g->seed || g->lower || g->punctuation || j->options.unverified))
+    if (j->options.exact && (g->ngram || g->char_ngram || g->similarity || g->recall || g->bands ||
+                             g->bucket || g->seed || g->lower || g->fold_case || g->normalize ||
+                             g->punctuation || j->options.unverified))
         return cli_usage(app, "--exact compares bytes: options of n-grams and of how pairs are "
                               "found have no meaning with it");
     if (j->options.similarity > 1)
@@ -340,6 +367,7 @@ static int check(cli_dedup_job *j, const given *g)
         j->options.ngram = g->characters;
         j->options.characters = 1;
     }
+    j->options.lower = g->fold ? GNOMON_LOWER_FOLD : g->ascii;
     j->options.keep = (gnomon_dedup_keep)g->keep;
     j->corpus.kind = (gnomon_corpus_kind)g->kind;
     return -1;

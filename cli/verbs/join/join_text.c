@@ -5,125 +5,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts are few beside their n-grams; a folder's files are read one at a time. */
-enum { MOST_NGRAM = 64 };
-
 static int out_of_memory(cli_app *app, const char *path)
 {
     return cli_fail(app, CLI_EXIT_MEMORY, "%s: out of memory for texts", path);
 }
 
-/* ---- n-grams ---- */
-
-static int is_word(unsigned char c)
+/* Adds a text, of a name or NULL; -1 or an exit code. */
+static int add_text(cli_app *app, const char *path, cli_texts *t, const char *name,
+                    const char *text, size_t length, const cli_ngram *ngram)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 128;
-}
-
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-/* The next word's hash; 0 at the end. */
-static uint64_t next_word(const unsigned char **at, const unsigned char *end)
-{
-    while (*at < end && !is_word(**at))
-        ++*at;
-    if (*at == end) return 0;
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *at < end && is_word(**at); ++*at) {
-        const unsigned char c = **at >= 'A' && **at <= 'Z' ? (unsigned char)(**at + 32) : **at;
-        hash = mix((hash ^ c) + UINT64_C(0x9e3779b97f4a7c15));
-    }
-    return hash | 1;
-}
-
-static int is_space(unsigned char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* How many bytes the character at 'at' has in UTF-8; 1 for a byte that begins none. */
-static int character_bytes(const unsigned char *at, const unsigned char *end)
-{
-    const int bytes = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : *at >= 0xc0 ? 2 : 1;
-    if (end - at < bytes || *at >= 0xf8) return 1;
-    for (int i = 1; i < bytes; i++)
-        if ((at[i] & 0xc0) != 0x80) return 1;
-    return bytes;
-}
-
-/* The next character's hash; 0 at the end. White space is one space, and none at the end. */
-static uint64_t next_character(const unsigned char **at, const unsigned char *end)
-{
-    if (*at == end) return 0;
-    if (is_space(**at)) {
-        while (*at < end && is_space(**at))
-            ++*at;
-        return *at == end ? 0 : mix(' ') | 1;
-    }
-    uint64_t hash = 0;
-    for (int left = character_bytes(*at, end); left > 0; left--, ++*at) {
-        const unsigned char c = **at >= 'A' && **at <= 'Z' ? (unsigned char)(**at + 32) : **at;
-        hash = hash << 8 | c;
-    }
-    return mix(hash) | 1;
-}
-
-static int add_member(cli_texts *t, uint64_t hash)
-{
-    if (t->member_count == t->member_room) {
-        const int64_t room = t->member_room * 2 + 4096;
-        int64_t *grown = realloc(t->members, cli_bytes(room, sizeof *grown));
-        if (grown == NULL) return 0;
-        t->members = grown;
-        t->member_room = room;
-    }
-    t->members[t->member_count++] = (int64_t)(hash >> 2);
-    return 1;
-}
-
-/* Adds a text, of a name or NULL; 0 when memory is out. */
-static int add_text(cli_texts *t, const char *name, const char *text, size_t length,
-                    const cli_ngram *ngram)
-{
+    gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+    const int64_t most = (int64_t)length;
+    int64_t count;
+    o.ngram = ngram->length;
+    o.characters = ngram->characters;
+    o.lower = GNOMON_LOWER_ASCII;
+    o.punctuation = ngram->characters ? GNOMON_PUNCTUATION_KEEP : GNOMON_PUNCTUATION_DROP;
     if (t->count + 1 >= t->room) {
         const int64_t room = t->room * 2 + 64;
         int64_t *offsets = realloc(t->offsets, cli_bytes(room + 1, sizeof *offsets));
-        if (offsets == NULL) return 0;
+        if (offsets == NULL) return out_of_memory(app, path);
         t->offsets = offsets;
         if (t->room == 0) t->offsets[0] = 0;
         t->room = room;
     }
-    const unsigned char *at = (const unsigned char *)text, *end = at + length;
-    uint64_t last[MOST_NGRAM], token;
-    const int64_t n = ngram->length;
-    int64_t tokens = 0, made = 0;
-    if (ngram->characters)
-        while (at < end && is_space(*at))
-            ++at;
-    while ((token = ngram->characters ? next_character(&at, end) : next_word(&at, end)) != 0) {
-        last[tokens++ % n] = token;
-        if (tokens < n) continue;
-        uint64_t hash = 0;
-        for (int64_t w = 0; w < n; w++)
-            hash = mix(hash + last[(tokens + w) % n] + UINT64_C(0x9e3779b97f4a7c15));
-        if (!add_member(t, hash)) return 0;
-        made++;
+    if (t->member_room - t->member_count < most) {
+        const int64_t room = t->member_room * 2 + most + 4096;
+        uint64_t *grown = realloc(t->members, cli_bytes(room, sizeof *grown));
+        if (grown == NULL) return out_of_memory(app, path);
+        t->members = grown;
+        t->member_room = room;
     }
-    if (made == 0 && tokens > 0) {
-        uint64_t hash = 0;
-        for (int64_t w = 0; w < tokens; w++)
-            hash = mix(hash + last[w] + UINT64_C(0x9e3779b97f4a7c15));
-        if (!add_member(t, hash)) return 0;
-    }
-    if (name != NULL && !cli_names_add(&t->names, name)) return 0;
+    const gnomon_status status =
+        gnomon_text_ngrams(app->ctx, &o, text, most, t->members + t->member_count, most, &count);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    for (int64_t i = 0; i < count; i++) /* the join's columns are of 62 bits */
+        t->members[t->member_count++] >>= 2;
+    if (name != NULL && !cli_names_add(&t->names, name)) return out_of_memory(app, path);
     t->offsets[++t->count] = t->member_count;
     t->bytes += (int64_t)length;
-    return 1;
+    return -1;
 }
 
 /* ---- lines and files ---- */
@@ -138,8 +59,9 @@ static int read_lines(cli_app *app, const char *path, const cli_ngram *ngram, cl
     int code = -1;
     errno = 0;
     while (code < 0 && (length = getline(&line, &room, file)) >= 0) {
-        if (!add_text(t, NULL, line, (size_t)length, ngram)) code = out_of_memory(app, path);
-        if (cli_interrupted()) code = cli_fail(app, CLI_EXIT_INTERRUPTED, "interrupted");
+        code = add_text(app, path, t, NULL, line, (size_t)length, ngram);
+        if (code < 0 && cli_interrupted())
+            code = cli_fail(app, CLI_EXIT_INTERRUPTED, "interrupted");
     }
     if (code < 0 && ferror(file) && errno == EISDIR)
         code =
@@ -175,7 +97,7 @@ static int read_file(cli_app *app, const char *path, const cli_ngram *ngram, cli
     if (code < 0 && ferror(file))
         code = cli_fail(app, CLI_EXIT_FILE, "%s: %s", path, strerror(errno));
     fclose(file);
-    if (code < 0 && !add_text(t, path, text, length, ngram)) code = out_of_memory(app, path);
+    if (code < 0) code = add_text(app, path, t, path, text, length, ngram);
     free(text);
     return code;
 }
@@ -231,8 +153,8 @@ int cli_texts_read(cli_app *app, const char *path, int mode, const cli_ngram *ng
     t->values = malloc((size_t)t->member_count + 1);
     if (t->values == NULL || t->offsets == NULL) return out_of_memory(app, path);
     memset(t->values, 1, (size_t)t->member_count);
-    t->sets =
-        (gnomon_csr){t->count, (int64_t)1 << 62, t->offsets, t->members, t->values, GNOMON_U8};
+    t->sets = (gnomon_csr){t->count,  (int64_t)1 << 62, t->offsets, (const int64_t *)t->members,
+                           t->values, GNOMON_U8};
     return -1;
 }
 

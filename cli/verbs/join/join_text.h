@@ -12,7 +12,8 @@ typedef struct cli_texts {
     int64_t count, room;
     cli_names names;
     gnomon_csr sets;
-    int64_t *offsets, *members;
+    int64_t *offsets;
+    uint64_t *members;
     uint8_t *values;
     int64_t member_count, member_room;
     int64_t bytes; /* read */
@@ -28,10 +29,9 @@ typedef struct cli_ngram {
 } cli_ngram;
 
 /* Reads the lines of a file (or of standard input), or all files of a folder and the folders in it
- * (or one file), by name. A word is the letters and digits of any script between others; a
- * character is one of UTF-8, or a byte that is none; a run of white space is one space, and none at
- * the ends of a text. ASCII letters count in lower case. A text of fewer words or characters is one
- * n-gram; one of none is an empty set. -1 or an exit code. */
+ * (or one file), by name. n-grams are gnomon_text_ngrams's: words
+ * without ASCII punctuation, or characters with it; ASCII letters count in lower case. A text of
+ * fewer words or characters is one n-gram; one of none is an empty set. -1 or an exit code. */
 int cli_texts_read(cli_app *app, const char *path, int mode, const cli_ngram *ngram,
                    cli_texts *texts);
 void cli_texts_drop(cli_texts *texts);

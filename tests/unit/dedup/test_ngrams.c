@@ -111,9 +111,14 @@ static void same(const char *text, int64_t bytes)
     for (int way = 0; way < 8; way++) {
         const bool characters = way & 1, lower = way & 2, punctuation = way & 4;
         const int64_t size = sizes[below(5)];
-        gnomon_ngrams_start(&n, size, characters, lower, punctuation);
+        gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+        o.ngram = size;
+        o.characters = characters;
+        o.lower = lower ? GNOMON_LOWER_ASCII : GNOMON_LOWER_NONE;
+        o.punctuation = punctuation ? GNOMON_PUNCTUATION_KEEP : GNOMON_PUNCTUATION_DROP;
+        gnomon_ngrams_start(&n, &o);
         const int64_t count = gnomon_ngrams_of(&n, copy, bytes, set, scratch);
-        assert_true(count <= gnomon_ngrams_most(&n, bytes));
+        assert_true(count <= gnomon_ngrams_most(&n, copy, bytes));
         assert_int_equal(count, plainly(text, bytes, size, characters, lower, punctuation, due));
         assert_memory_equal(set, due, (size_t)count * sizeof *set);
     }
@@ -159,11 +164,66 @@ static void at_the_ends_of_pieces(void **unused)
     same(text, ROOM);
 }
 
+/* What a normalised text becomes, counted. */
+typedef struct counter {
+    int64_t characters, words, bytes;
+    bool within, keep;
+} counter;
+
+static int64_t count_some(void *user, const unsigned char *text, int64_t bytes, bool more)
+{
+    counter *c = user;
+    const int64_t taken = more && bytes > 5 ? bytes - 5 : bytes; /* some of it comes again */
+    for (int64_t i = 0; i < taken; i++) {
+        const bool word = counts(text[i], c->keep);
+        c->characters += (text[i] & 0xc0) != 0x80;
+        c->words += word && !c->within;
+        c->within = word;
+    }
+    c->bytes += taken;
+    return taken;
+}
+
+/* Room for n-grams: no character becomes more than gnomon_normal_most says, whatever is about it.
+ */
+static void room_of_normal_forms(void **unused)
+{
+    (void)unused;
+    if (gnomon_normal_unicode() == NULL) skip();
+    print_message("Unicode %s\n", gnomon_normal_unicode());
+    static const char *const about[] = {"", "a", " ", "\xcc\x81"};
+    for (uint32_t code = 0x80; code < 0x110000; code++) {
+        if (code == 0x20000) code = 0x2f800;
+        if (code == 0x2fa20) code = 0xe0000;
+        if (code == 0xe0200) code = 0x10fff0;
+        if (code >= 0xd800 && code < 0xe000) continue;
+        char text[128] = "", one[5] = {0};
+        const int n = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+        for (int i = n - 1, left = (int)code; i > 0; i--, left >>= 6)
+            one[i] = (char)(0x80 | (left & 0x3f));
+        one[0] = (char)((0xf00 >> n & 0xff) | code >> (6 * (n - 1)));
+        for (int way = 0; way < 4; way++) {
+            text[0] = '\0';
+            for (int i = 0; i < 4; i++)
+                strcat(strcat(text, one), about[way]);
+            const gnomon_normal normal = {GNOMON_NORMAL_NFKC, true, code % 2 == 0};
+            counter c = {.keep = code % 3 == 0};
+            const int64_t bytes = (int64_t)strlen(text);
+            gnomon_normalize(&normal, text, bytes, count_some, &c);
+            if (c.characters > gnomon_normal_most(text, bytes, false) ||
+                c.words > gnomon_normal_most(text, bytes, true))
+                fail_msg("U+%04X becomes %d characters and %d words", code, (int)c.characters,
+                         (int)c.words);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_texts),
         cmocka_unit_test(at_the_ends_of_pieces),
+        cmocka_unit_test(room_of_normal_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
