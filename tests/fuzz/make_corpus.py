@@ -1,6 +1,7 @@
 """Writes the seeds of the fuzz targets' corpora: small sound files and small lies of each format.
 Files whose names begin with 'found-' are what fuzzing turned up; they are kept as they are. So are the
-corpora 'index', which gnomon index build wrote, and 'model', a record of bench_cost and lies of it.
+corpora 'index', which gnomon index build wrote, 'signatures', of gnomon dedup --sign and cut, and 'model', a record of
+bench_cost and lies of it. Needs zstd.
 
     make_corpus.py FOLDER
 """
@@ -8,6 +9,7 @@ import gzip
 import io
 import os
 import struct
+import subprocess
 import sys
 import zipfile
 
@@ -171,3 +173,22 @@ put("any", "csv", b"1,2\n3,4\n")
 put("any", "mtx", b"%%MatrixMarket matrix coordinate real general\n2 3 1\n1 2 5\n")
 put("any", "svmlight", b"1 1:2 3:4\n-1 2:5\n")
 put("any", "npy-gzipped", gzip.compress(npy_bytes(np.asfortranarray(x)), mtime=0))
+
+LINES = "one two three four\none two three five\r\n\u00c4 \ufb01\u0301 \u1100\u1161 \ufdfa\n\n no end".encode()
+JSON = b"""{"id": 1, "text": "one two three"}
+{"text": "a \\u00e9\\ud83d\\ude00 \\"b\\"\\n", "id": "x", "more": [1, {"text": null}, -2.5e3]}
+{"te\\u0078t": "key", "id": 2, "text": "last", "text": 5}
+{"id": 1.5, "text": "no id"}
+{"text": "open
+[1]
+"""
+for name, how, text in (("lines", 0x04, LINES), ("lines-bad", 0x00, LINES), ("characters", 0x7c, LINES), ("json", 0x07, JSON),
+                        ("json-first", 0x03, JSON.splitlines(True)[0]), ("json-fold", 0x75, JSON), ("long", 0x04, b"x" * 9000 + b"\ny")):
+    head = bytes([how])
+    packed = subprocess.run(["zstd", "-q", "-c"], input=text, stdout=subprocess.PIPE, check=True).stdout
+    put("dedup", name, head + text)
+    put("dedup", name + "-gzip", head + gzip.compress(text, mtime=0))
+    put("dedup", name + "-zstd", head + packed)
+put("dedup", "zstd-twice", b"\x04" + packed + b"\x50\x2a\x4d\x18\x01\0\0\0x" + packed)
+put("dedup", "zstd-cut", b"\x04" + packed[:-3])
+put("dedup", "zstd-behind", b"\x04" + packed + b"text")
