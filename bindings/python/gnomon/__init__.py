@@ -1,12 +1,12 @@
 """Random projection, nearest neighbours, similarity joins and randomized factorisation.
 
-Functions: `sketch`, `adjoint`, `operator`, `distortion`, `min_dim`, `neighbors`, `join`, `dedup`, `svd`, `hosvd`, `lstsq`, `matmul`.
+Functions: `sketch`, `adjoint`, `operator`, `distortion`, `min_dim`, `neighbors`, `join`, `dedup`, `dedup_sign`, `dedup_merge`, `svd`, `hosvd`, `lstsq`, `matmul`.
 Classes: `Operator`, `Sketcher`, `Index`, `SparseIndex`.
 """
 from __future__ import annotations
 
 from ._context import config_context, get_config, set_config
-from ._dedup import Dedup, DedupInfo, dedup
+from ._dedup import Dedup, DedupInfo, dedup, dedup_merge, dedup_sign
 from ._errors import (ArgumentError, BusyError, Cancelled, DataError, DeviceError, FileError, GnomonError, InternalError,
                       MissingFileError, OutOfMemoryError, UnsupportedError)
 from ._factor import SVD, Certificate, LeastSquares, Tucker, hosvd, lstsq, matmul, svd, svd_blas, svd_missing
@@ -22,7 +22,7 @@ __all__ = [
     "ArgumentError", "BusyError", "Cancelled", "Certificate", "DataError", "Dedup", "DedupInfo", "DeviceError", "Distortion",
     "FileError", "GnomonError", "Index", "InternalError", "JoinInfo", "LeastSquares", "MissingFileError", "Neighbors",
     "Operator", "OutOfMemoryError", "Pairs", "SVD", "Sketcher", "SparseIndex", "Summary", "Tucker", "Tuning", "UnsupportedError",
-    "__version__", "adjoint", "config_context", "dedup", "distortion", "families", "get_config", "hosvd", "join",
+    "__version__", "adjoint", "config_context", "dedup", "dedup_merge", "dedup_sign", "distortion", "families", "get_config", "hosvd", "join",
     "kinds", "library_path", "lstsq", "matmul", "metrics", "min_dim", "neighbors", "operator", "set_config", "sketch", "svd",
     "svd_blas", "svd_missing",
 ]

@@ -1,8 +1,10 @@
 """Near-duplicates of texts."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from typing import Any, Iterable, NamedTuple, Optional, Union
+import os
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Union
 
 import numpy as np
 
@@ -77,12 +79,15 @@ def _add_column(ctx: lease, handle: Any, texts: _arrow.Texts) -> None:
         at = end
 
 
-def _add_all(ctx: lease, handle: Any, texts: Iterable[Union[str, bytes]]) -> None:
+def _add_all(ctx: lease, handle: Any, texts: Iterable[Union[str, bytes]]) -> int:
+    """Returns how many there were."""
     column = _arrow.texts(texts, "texts")
+    count = 0
     if column is not None:
         for chunk in column:
             _add_column(ctx, handle, chunk)
-        return
+            count += len(chunk.begins)
+        return count
     batch: list[bytes] = []
     size = 0
     for i, text in enumerate(texts):
@@ -90,14 +95,16 @@ def _add_all(ctx: lease, handle: Any, texts: Iterable[Union[str, bytes]]) -> Non
             raise TypeError(f"texts must be str or bytes; number {i} is {type(text).__name__}")
         batch.append(text.encode() if isinstance(text, str) else text)
         size += len(batch[-1])
+        count += 1
         if size >= _BATCH:
             _add(ctx, handle, batch)
             batch, size = [], 0
     if batch:
         _add(ctx, handle, batch)
+    return count
 
 
-def _one_of(value: Any, choices: dict, name: str) -> int:
+def _one_of(value: Any, choices: dict[Any, int], name: str) -> int:
     try:
         return choices[value]
     except (KeyError, TypeError):
@@ -120,6 +127,51 @@ def _take(handle: Any, result: Any) -> Dedup:
                      result.recall_bound, result.candidates, result.uncompared, result.why.decode())
     return Dedup(np.flatnonzero(representatives == np.arange(len(representatives))), representatives,
                  np.stack([pairs["i"], pairs["j"]], axis=1).astype(np.int64), pairs["similarity"].copy(), info)
+
+
+def _new_options() -> Any:
+    options = _abi.gnomon_dedup_options()
+    lib.gnomon_dedup_options_init(ctypes.byref(options), ctypes.sizeof(options))
+    return options
+
+
+def _counted_as(options: Any, ngram: int, characters: bool, lower: Union[bool, str], punctuation: Union[bool, str],
+                normalize: Optional[str]) -> None:
+    options.ngram, options.characters = integer(ngram, "ngram", 1, 64), bool(characters)
+    options.lower, options.punctuation = _one_of(lower, _LOWER, "lower"), _one_of(punctuation, _PUNCTUATION, "punctuation")
+    options.normalize = _one_of(normalize, _FORMS, "normalize")
+
+
+def _found_by(similarity: float, recall: float, bands: Optional[int], rows: Optional[int], unverified: bool, bucket: int,
+              keep: str, random_state: Any) -> Any:
+    options = _new_options()
+    if keep not in _KEEP:
+        raise ValueError(f"keep is {keep!r}; it must be one of {', '.join(_KEEP)}")
+    if (bands is None) != (rows is None):
+        raise ValueError("bands and rows: both must be given, or neither")
+    options.similarity, options.recall = real(similarity, "similarity"), real(recall, "recall")
+    options.bucket, options.unverified = integer(bucket, "bucket", 2), bool(unverified)
+    options.keep, options.seed = _KEEP[keep], seed_of(random_state)
+    if bands is not None:
+        options.bands, options.rows = integer(bands, "bands", 1), integer(rows, "rows", 1)
+    return options
+
+
+@contextlib.contextmanager
+def _opened(options: Any, n_jobs: Optional[int], progress: Progress) -> Iterator[tuple[Any, Any]]:
+    handle = ctypes.c_void_p()
+    with lease(_NAMES, n_jobs, "cpu", progress) as ctx:
+        ctx.call(lib.gnomon_dedup_create, ctypes.byref(options), ctypes.byref(handle))
+        try:
+            yield ctx, handle
+        finally:
+            lib.gnomon_dedup_destroy(handle)
+
+
+def _run(ctx: lease, handle: Any) -> Dedup:
+    result = _abi.gnomon_dedup_result(struct_size=ctypes.sizeof(_abi.gnomon_dedup_result))
+    ctx.check(lib.gnomon_dedup_run(handle, ctypes.byref(result)))
+    return _take(handle, result)
 
 
 def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram: int = 3, characters: bool = False,
@@ -185,30 +237,106 @@ def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram:
     >>> found.pairs, found.similarities
     (array([[0, 2]]), array([0.66666667]))
     """
-    options = _abi.gnomon_dedup_options()
-    lib.gnomon_dedup_options_init(ctypes.byref(options), ctypes.sizeof(options))
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts is one text; it must be several")
-    if keep not in _KEEP:
-        raise ValueError(f"keep is {keep!r}; it must be one of {', '.join(_KEEP)}")
-    if (bands is None) != (rows is None):
-        raise ValueError("bands and rows: both must be given, or neither")
-    options.similarity, options.recall = real(similarity, "similarity"), real(recall, "recall")
-    options.ngram, options.bucket = integer(ngram, "ngram", 1, 64), integer(bucket, "bucket", 2)
-    options.characters = bool(characters)
-    options.lower, options.punctuation = _one_of(lower, _LOWER, "lower"), _one_of(punctuation, _PUNCTUATION, "punctuation")
-    options.normalize = _one_of(normalize, _FORMS, "normalize")
-    options.exact, options.unverified = bool(exact), bool(unverified)
-    options.keep, options.seed = _KEEP[keep], seed_of(random_state)
-    if bands is not None:
-        options.bands, options.rows = integer(bands, "bands", 1), integer(rows, "rows", 1)
-    result = _abi.gnomon_dedup_result(struct_size=ctypes.sizeof(_abi.gnomon_dedup_result))
-    handle = ctypes.c_void_p()
-    with lease(_NAMES, n_jobs, "cpu", progress) as ctx:
-        ctx.call(lib.gnomon_dedup_create, ctypes.byref(options), ctypes.byref(handle))
-        try:
-            _add_all(ctx, handle, texts)
-            ctx.check(lib.gnomon_dedup_run(handle, ctypes.byref(result)))
-            return _take(handle, result)
-        finally:
-            lib.gnomon_dedup_destroy(handle)
+    options = _found_by(similarity, recall, bands, rows, unverified, bucket, keep, random_state)
+    _counted_as(options, ngram, characters, lower, punctuation, normalize)
+    options.exact = bool(exact)
+    with _opened(options, n_jobs, progress) as (ctx, handle):
+        _add_all(ctx, handle, texts)
+        return _run(ctx, handle)
+
+
+def _names_of(names: Iterable[str]) -> list[bytes]:
+    made = []
+    for i, name in enumerate(names):
+        if not isinstance(name, str):
+            raise TypeError(f"names must be str; number {i} is {type(name).__name__}")
+        made.append(name.encode())
+        if b"\0" in made[-1]:
+            raise ValueError(f"names: number {i} has a NUL character")
+    return made
+
+
+def _texts_of(paths: Iterable[Any]) -> Any:
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        raise TypeError("paths is one path; it must be several")
+    made = [os.fsencode(path) for path in paths]
+    return (ctypes.c_char_p * max(len(made), 1))(*made), len(made)
+
+
+def dedup_sign(texts: Iterable[Union[str, bytes]], path: Any, *, names: Iterable[str], ngram: int = 3, characters: bool = False,
+               lower: Union[bool, str] = False, punctuation: Union[bool, str] = False, normalize: Optional[str] = None,
+               n_jobs: Optional[int] = None, progress: Progress = None) -> None:
+    """Writes the signature file of a part of a corpus, for `dedup_merge`; as `gnomon dedup --sign` does.
+
+    Parameters
+    ----------
+    texts
+        As for `dedup`.
+    path : str or path-like
+        The file, which is replaced when the new one is complete.
+    names : iterable of str
+        A name for each text, which should not depend on how the corpus is divided: merged documents are in the order of
+        their names, byte by byte in UTF-8.
+    ngram, characters, lower, punctuation, normalize, n_jobs, progress
+        As for `dedup`.
+
+    Examples
+    --------
+    >>> import gnomon, os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [os.path.join(folder, part) for part in "ab"]
+    ...     gnomon.dedup_sign(["the cat sat on the mat today", "another line of text"], paths[0], names=["c", "a"])
+    ...     gnomon.dedup_sign(["the cat sat on the mat again"], paths[1], names=["b"])
+    ...     found, names = gnomon.dedup_merge(paths, similarity=0.6)
+    >>> names, found.kept
+    (['a', 'b', 'c'], array([0, 1]))
+    """
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts is one text; it must be several")
+    options = _new_options()
+    _counted_as(options, ngram, characters, lower, punctuation, normalize)
+    made = _names_of(names)
+    with _opened(options, n_jobs, progress) as (ctx, handle):
+        count = _add_all(ctx, handle, texts)
+        if count != len(made):
+            raise ValueError(f"names are {len(made)}; there are {count} texts")
+        given = (ctypes.c_char_p * max(count, 1))(*made)
+        ctx.check(lib.gnomon_dedup_sign(handle, given, os.fsencode(path)))
+
+
+def dedup_merge(paths: Iterable[Any], *, similarity: float = 0.8, recall: float = 0.95, bands: Optional[int] = None,
+                rows: Optional[int] = None, unverified: bool = False, bucket: int = 256, keep: str = "first",
+                random_state: Any = 0, sign: Any = None, n_jobs: Optional[int] = None,
+                progress: Progress = None) -> tuple[Dedup, list[str]]:
+    """Finds near-duplicates among the documents of signature files; as `gnomon dedup --merge` does.
+
+    The result does not depend on how the corpus was divided into files, or on their order.
+
+    Parameters
+    ----------
+    paths : iterable of str or path-like
+        Signature files, by `dedup_sign` or the command, all with the same n-grams.
+    sign : str or path-like, optional
+        A signature file of all documents together, to be written too.
+    similarity, recall, bands, rows, unverified, bucket, keep, random_state, n_jobs, progress
+        As for `dedup`.
+
+    Returns
+    -------
+    found : Dedup
+        Documents are numbered in the order of their names.
+    names : list of str
+        The documents' names.
+    """
+    options = _found_by(similarity, recall, bands, rows, unverified, bucket, keep, random_state)
+    options.ngram = 0
+    given, count = _texts_of(paths)
+    with _opened(options, n_jobs, progress) as (ctx, handle):
+        ctx.check(lib.gnomon_dedup_add_signed(handle, given, count))
+        found = _run(ctx, handle)
+        if sign is not None:
+            ctx.check(lib.gnomon_dedup_sign(handle, None, os.fsencode(sign)))
+        names = [lib.gnomon_dedup_name(handle, i).decode(errors="surrogateescape") for i in range(found.info.documents)]
+        return found, names

@@ -722,3 +722,47 @@ def test_dedup():
         gnomon.dedup(["a"], similarity=2)
     with pytest.raises(gnomon.DataError, match="document 1 is not UTF-8"):
         gnomon.dedup([b"a", b"\xff"])
+    with pytest.raises(ValueError, match="lower is 'all'; it must be one of False, True, 'fold'"):
+        gnomon.dedup(["a"], lower="all")
+
+
+def test_dedup_normalize():
+    texts = ["Die Stra\u00dfe ist \ufb01n", "DIE STRASSE IST FIN", "die strasse\u2014ist fin"]
+    try:
+        found = gnomon.dedup(texts, lower="fold", normalize="nfkc", punctuation="drop-all")
+    except gnomon.UnsupportedError as error:
+        pytest.skip(str(error))
+    assert found.representatives.tolist() == [0, 0, 0]
+    assert gnomon.dedup(texts, lower="fold").representatives.tolist() == [0, 0, 2]  # the ligature is folded too
+    assert gnomon.dedup(texts, lower=True, normalize="nfc").representatives.tolist() == [0, 1, 2]
+
+
+def test_dedup_parts(tmp_path):
+    import random
+    draw = random.Random(4)
+    texts = [" ".join(draw.choices("abcdefgh", k=12)) for _ in range(200)]
+    names = [f"{draw.random():.9f}\u00e9" for _ in texts]
+    order = sorted(range(200), key=lambda i: names[i].encode())
+    expected = gnomon.dedup([texts[i] for i in order], similarity=0.3, ngram=2)
+    assert expected.info.clusters > 0
+    for cuts in ((0, 200), (0, 50, 51, 200), (0, 0, 100, 200)):
+        paths = [tmp_path / f"{part}" for part in range(len(cuts) - 1)]
+        for path, begin, end in zip(paths, cuts, cuts[1:]):
+            gnomon.dedup_sign(texts[begin:end], path, names=iter(names[begin:end]), ngram=2)
+        found, found_names = gnomon.dedup_merge(reversed(paths), similarity=0.3, sign=tmp_path / "all")
+        assert found_names == [names[i] for i in order]
+        assert all((mine == its).all() for mine, its in zip(found[:4], expected[:4]))
+        again, _ = gnomon.dedup_merge([tmp_path / "all"], similarity=0.3)
+        assert (again.representatives == expected.representatives).all()
+    with pytest.raises(ValueError, match="names are 1; there are 2 texts"):
+        gnomon.dedup_sign(["a", "b"], tmp_path / "none", names=["a"])
+    with pytest.raises(TypeError, match="number 0 is int"):
+        gnomon.dedup_sign(["a"], tmp_path / "none", names=[1])
+    with pytest.raises(ValueError, match="NUL"):
+        gnomon.dedup_sign(["a"], tmp_path / "none", names=["a\0"])
+    with pytest.raises(TypeError, match="paths is one path"):
+        gnomon.dedup_merge(tmp_path / "all")
+    assert not (tmp_path / "none").exists()
+    gnomon.dedup_sign(["a b c"], tmp_path / "other", names=["x"], ngram=3)
+    with pytest.raises(gnomon.DataError, match="other"):
+        gnomon.dedup_merge([tmp_path / "all", tmp_path / "other"])
