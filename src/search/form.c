@@ -16,22 +16,29 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Nanoseconds of one thread, by bench/cpu/sparse_form.py: a pair's score, a product through a list,
- * and a pair where all of the base's entries are in the block of heavy columns. That block bounds
- * little: of the k nearest most rows need its products, of a threshold few. Those of thresholds,
- * and of joins, are estimates that no benchmark has fitted. */
+/* Nanoseconds of one thread of an AMD Zen 4, fitted to bench/cpu/sparse_form.py
+ * (docs/results/sparse.md has what the choices cost): a pair's score, a product through a list, and
+ * a heavy column of a query's row. Of a threshold's pairs few need the heavy columns, and of a join
+ * fewer. */
 typedef struct sparse_cost {
     double score, product, heavy;
 } sparse_cost;
-static const sparse_cost by_k = {3, 2.5, 30}, by_threshold = {0.5, 2, 4};
-/* An entry that goes into an index, or that a single query is compared with. */
-static const double per_entry = 60, per_scanned = 6;
-/* An element of a dense product; of a copy of a sparse row, of a dense row that becomes a sparse
- * one, and of a dense base row that is made ready for its products. */
-static const double per_dense = 0.075, per_copied = 1, per_converted = 1.5, per_prepared = 10;
-/* A pair of dense rows of few nonzeros, which tie, so that many are verified: this, divided by one
- * and the square of their number. */
-static const double per_tie = 60;
+static const sparse_cost sparse_costs[] = {[GNOMON_FORM_NEAREST] = {2.3, 0.45, 0.06},
+                                           [GNOMON_FORM_THRESHOLD] = {1, 0.4, 0.2},
+                                           [GNOMON_FORM_SELF_JOIN] = {0.5, 0.4, 0.03}};
+/* A pair of dense rows that a filter compares: itself; where rows have few nonzeros they tie, so
+ * that many are verified: this, divided by one and the square of their number; an element. */
+typedef struct dense_cost {
+    double pair, tie, element;
+} dense_cost;
+static const dense_cost dense_costs[] = {[GNOMON_FORM_NEAREST] = {1.3, 25, 0.045},
+                                         [GNOMON_FORM_THRESHOLD] = {0.4, 5, 0.045},
+                                         [GNOMON_FORM_SELF_JOIN] = {2, 5, 0.12}};
+/* An entry that goes into an index, or that a single query is compared with; a query's lists. */
+static const double per_entry = 40, per_scanned = 4, per_query = 1000;
+/* An element of a copy of a sparse row, of a dense row that becomes a sparse one, of a dense base
+ * row that is made ready for a filter, and of one that a single query is compared with. */
+static const double per_copied = 1, per_converted = 1.5, per_prepared = 6, per_compared = 0.8;
 
 enum { SOME = 64, TASK_ROWS = 64 };
 
@@ -74,18 +81,21 @@ static bool is_broken(const gnomon_csr *m)
 }
 
 typedef struct costs {
-    double pairs, rest; /* of the sparse form: pairs, and all but the products */
+    gnomon_form_work work;
+    double pairs, rest; /* of the sparse form: pairs, and all but these */
     bool block;         /* its index keeps heavy columns in a block */
-    bool nearest;
-    bool bound; /* 'sparse' is not more than it was found to be, which is enough */
+    bool scanned;       /* it has no index: there is one query */
+    bool bound;         /* 'sparse' is not more than it was found to be, which is enough */
     double sparse, dense;
 } costs;
 
-static void add_sparse(costs *c, double shared, double heavy)
+static void add_sparse(costs *c, double listed, double heavy)
 {
-    const sparse_cost *each = c->nearest ? &by_k : &by_threshold;
-    c->sparse = c->rest + c->pairs * (each->score + each->product * shared +
-                                      (c->block ? each->heavy * heavy : 0));
+    /* without a block the heavy columns have lists, which as many products go through */
+    if (!c->block) listed += heavy;
+    c->sparse = c->rest;
+    if (!c->scanned)
+        c->sparse += c->pairs * gnomon_sparse_exact_cost(c->work, listed, c->block ? heavy : 0);
 }
 
 /* How many columns two rows share: where that decides nothing a bound of it. */
@@ -93,20 +103,22 @@ static gnomon_status find_shared(gnomon_context *ctx, gnomon_form_side p, gnomon
                                  const shape *a, const shape *b, costs *c)
 {
     static const double little = 2e7; /* of work, beside which counting is much */
-    double shared = 0, heavy = 0;
+    double listed = 0, heavy = 0;
     add_sparse(c, 0, 0);
+    if (c->scanned) return GNOMON_OK;
     if (c->sparse >= c->dense && c->dense < little) return GNOMON_OK;
-    add_sparse(c, fmin(a->nonzeros, b->nonzeros), 1);
+    add_sparse(c, fmin(a->nonzeros, b->nonzeros), fmin(a->nonzeros, GNOMON_HEAVY_MOST));
     c->bound = c->sparse <= c->dense && (c->sparse < little || a->rows < SOME);
     if (c->bound) return GNOMON_OK;
     if (p.sparse == NULL || q.sparse == NULL) {
-        heavy = fmin(GNOMON_HEAVY_MOST / fmax(a->cols, 1), 1);
-        shared = a->nonzeros * b->nonzeros / fmax(a->cols, 1) * (1 - heavy);
+        const double share = fmin(GNOMON_HEAVY_MOST / fmax(a->cols, 1), 1);
+        heavy = share * a->nonzeros;
+        listed = a->nonzeros * b->nonzeros / fmax(a->cols, 1) * (1 - share);
     } else {
         if (is_broken(p.sparse) || is_broken(q.sparse)) return GNOMON_OK;
-        GNOMON_TRY(gnomon_sparse_shared(ctx, p.sparse, q.sparse, &shared, &heavy));
+        GNOMON_TRY(gnomon_sparse_shared(ctx, p.sparse, q.sparse, &listed, &heavy));
     }
-    add_sparse(c, shared, heavy);
+    add_sparse(c, listed, heavy);
     return GNOMON_OK;
 }
 
@@ -118,15 +130,22 @@ gnomon_status gnomon_form_choose(gnomon_context *ctx, gnomon_metric metric, gnom
     const gnomon_metric_cost each = gnomon_metric_row_of(metric)->exact_cost;
     const double threads = gnomon_context_threads(ctx);
     const bool filtered = gnomon_metric_row_of(metric)->filtered;
-    costs c = {.pairs = a.rows * b.rows / (self ? 2 : 1),
+    costs c = {.work = work,
+               .pairs = a.rows * b.rows / (self ? 2 : 1),
                .block = metric != GNOMON_L1,
-               .nearest = work == GNOMON_FORM_NEAREST};
-    const double tie = filtered ? per_tie / (1 + b.nonzeros * b.nonzeros) : 0;
-    const double pair = each.start + tie + (filtered ? per_dense : each.dim) * b.cols;
-    c.dense = c.pairs * pair + b.rows * b.cols * per_prepared;
+               .scanned = a.rows == 1 && !self && filtered};
+    const dense_cost *dense = &dense_costs[work];
+    double pair = each.start + each.dim * b.cols, prepared = 0;
+    if (c.scanned) {
+        pair = per_compared * b.cols;
+    } else if (filtered) {
+        pair = dense->pair + dense->tie / (1 + b.nonzeros * b.nonzeros) + dense->element * b.cols;
+        prepared = per_prepared;
+    }
+    c.dense = c.pairs * pair + b.rows * b.cols * prepared;
     if (p.sparse != NULL && !p.copied && !self) c.dense += a.rows * a.cols * per_copied;
     if (q.sparse != NULL && !q.copied) c.dense += b.rows * b.cols * per_copied;
-    c.rest = b.rows * b.nonzeros * (a.rows == 1 && !self && filtered ? per_scanned : per_entry);
+    c.rest = per_query * a.rows + b.rows * b.nonzeros * (c.scanned ? per_scanned : per_entry);
     if (p.sparse == NULL) c.rest += a.rows * a.cols * per_converted;
     if (q.sparse == NULL) c.rest += b.rows * b.cols * per_converted;
     *form = (gnomon_form){0};
@@ -191,13 +210,10 @@ int64_t gnomon_form_rows(gnomon_context *ctx, int64_t cols)
 
 enum { ROWS = 4096 };
 
-/* One thread of an AMD Zen 3, fitted to batches of queries on text and on Zipf columns: a product
- * through an inverted list, and a row's score. */
-static const double a_product = 1.5, a_score = 0.12;
-
-double gnomon_sparse_exact_cost(double shared)
+double gnomon_sparse_exact_cost(gnomon_form_work work, double listed, double heavy)
 {
-    return a_score + a_product * shared;
+    const sparse_cost *c = &sparse_costs[work];
+    return c->score + c->product * listed + c->heavy * heavy;
 }
 
 static int64_t step_of(const gnomon_csr *m)
@@ -226,13 +242,11 @@ static void add_counts(const gnomon_csr *m, const gnomon_numbering *n, double by
 }
 
 gnomon_status gnomon_sparse_shared(gnomon_context *ctx, const gnomon_csr *p, const gnomon_csr *q,
-                                   double *shared, double *heavy)
+                                   double *listed, double *heavy)
 {
     gnomon_numbering columns;
     double *counts = NULL;
-    double in_block = 0, in_all = 0;
-    *shared = 0;
-    if (heavy != NULL) *heavy = 0;
+    *listed = *heavy = 0;
     if (p->rows == 0 || q->rows == 0) return GNOMON_OK;
     const int64_t entries = p->offsets[p->rows] - p->offsets[0];
     const double p_rows = (double)gnomon_ceil_div(p->rows, step_of(p));
@@ -251,11 +265,11 @@ gnomon_status gnomon_sparse_shared(gnomon_context *ctx, const gnomon_csr *p, con
         for (int64_t c = 0; c < columns.used; c++) {
             const bool is_heavy = c + GNOMON_HEAVY_MOST >= columns.used &&
                                   others[c] * GNOMON_HEAVY_SHARE > 1; /* rarest first */
-            if (!is_heavy) *shared += counts[c] * others[c];
-            if (is_heavy) in_block += others[c];
-            in_all += others[c];
+            if (is_heavy)
+                *heavy += counts[c];
+            else
+                *listed += counts[c] * others[c];
         }
-        if (heavy != NULL && in_all > 0) *heavy = in_block / in_all;
     }
     gnomon_free(ctx, counts);
     gnomon_numbering_free(ctx, &columns);

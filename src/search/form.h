@@ -52,14 +52,14 @@ int64_t gnomon_form_rows(gnomon_context *ctx, int64_t cols);
 
 /* ---- what work on sparse rows costs ---- */
 
-/* The mean over the pairs of some evenly spaced rows of p and q, at most 4096 of each: the sum over
- * columns of the share of p's rows that have it times the share of q's. Without the columns that an
- * inverted index keeps no lists of; *heavy, unless NULL: these columns' share of q's entries.
- * Entries must be checked. Errors: MEMORY. */
+/* Of some evenly spaced rows of p and q, at most 4096 of each: *listed, the mean over pairs of the
+ * columns that both have, without those that an inverted index of q keeps in a block; and *heavy,
+ * the mean over p's rows of the columns in that block. Entries must be checked. Errors: MEMORY. */
 gnomon_status gnomon_sparse_shared(gnomon_context *ctx, const gnomon_csr *p, const gnomon_csr *q,
-                                   double *shared, double *heavy);
-/* Nanoseconds on one thread of an exact search, a query and base row. */
-double gnomon_sparse_exact_cost(double shared);
+                                   double *listed, double *heavy);
+/* Nanoseconds on one thread of exact search or an exact join through an inverted index, a pair of
+ * such rows; without what making the index costs. */
+double gnomon_sparse_exact_cost(gnomon_form_work work, double listed, double heavy);
 /* Nanoseconds on one thread: an entry's product with a hash function's direction; an entry of a row
  * that is merged with another by their columns. */
 #define GNOMON_SPARSE_PRODUCT_COST 0.12

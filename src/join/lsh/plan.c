@@ -50,6 +50,7 @@ typedef struct distances_seen {
     bool sparse;                    /* rows for a metric that also takes dense ones */
     double members;                 /* of a set or a sparse row, on average */
     double shared;                  /* members that two of them share */
+    double heavy;                   /* of sparse points: see gnomon_sparse_shared */
     double length;                  /* of the longest point */
     double error;                   /* of a point's fp32 product, as a share of its length */
     const gnomon_join_costs *costs; /* by which tables are chosen */
@@ -233,7 +234,8 @@ static gnomon_status read_pair(gnomon_join_state *join, const gnomon_join_sample
     } else if (join->p.csr != NULL) {
         out->sparse = true;
         out->members = (mean_members(&join->p.sets) + mean_members(&join->q.sets)) / 2;
-        GNOMON_TRY(gnomon_sparse_shared(join->ctx, join->p.csr, join->q.csr, &out->shared, NULL));
+        GNOMON_TRY(
+            gnomon_sparse_shared(join->ctx, join->p.csr, join->q.csr, &out->shared, &out->heavy));
         measure_sparse(join, out);
     } else if (measures_lengths(join->options.metric)) {
         GNOMON_TRY(measure(join, &join->p, sample != NULL ? sample->squares[0] : -1, &out->length));
@@ -303,7 +305,10 @@ static double exact_cost(const gnomon_join_state *join, const distances_seen *l,
         return all_pairs(join) * c->shared_member * l->shared *
                    fmin(1, 2 * join->options.threshold) +
                (double)(join->p.rows + join->q.rows) * l->members * 20;
-    if (l->sparse) return all_pairs(join) * gnomon_sparse_exact_cost(l->shared);
+    if (l->sparse)
+        return all_pairs(join) *
+               gnomon_sparse_exact_cost(join->self ? GNOMON_FORM_SELF_JOIN : GNOMON_FORM_THRESHOLD,
+                                        l->shared, l->heavy);
     const double coordinates = fmin((double)join->p.cols, c->filter_coordinates);
     return all_pairs(join) * (c->filtering + c->filtering_coordinate * coordinates);
 }

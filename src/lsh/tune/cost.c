@@ -37,7 +37,8 @@ double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s)
 
 double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s)
 {
-    if (s->sparse) return (double)s->points * gnomon_sparse_exact_cost(s->shared);
+    if (s->sparse)
+        return (double)s->points * gnomon_sparse_exact_cost(s->work, s->shared, s->heavy);
     return (double)s->points * cost_of(&gnomon_metric_row_of(s->metric)->exact_cost, s);
 }
 

@@ -109,9 +109,10 @@ static gnomon_status measure_points(gnomon_tuning *t)
             t->sizes.sparse || gnomon_metric_is(t->p.metric, GNOMON_METRIC_WEIGHTS) ? 16 : 8;
         t->sizes.row = t->sizes.sparse ? 16 : 8; /* a factor, and an offset */
         bytes = 2 * (t->sizes.entry * entries + t->sizes.row * p->sparse->rows);
+        t->sizes.work = t->p.k > 0 ? GNOMON_FORM_NEAREST : GNOMON_FORM_THRESHOLD;
         if (t->sizes.sparse)
             GNOMON_TRY(gnomon_sparse_shared(t->ctx, t->queries->sparse, p->sparse, &t->sizes.shared,
-                                            NULL));
+                                            &t->sizes.heavy));
     }
     if (t->p.memory == 0) t->p.memory = bytes;
     const bool may = gnomon_metric_is(t->p.metric, GNOMON_METRIC_CODES);

@@ -3,6 +3,7 @@
 #define GNOMON_LSH_TUNE_H
 
 #include "lsh/index.h"
+#include "search/form.h"
 
 /* Some rows of points, copied. */
 typedef struct gnomon_some_points {
@@ -59,10 +60,11 @@ typedef struct gnomon_lsh_sizes {
     int64_t dim;
     double point; /* bytes of a point; sets and sparse rows: mean members */
     int64_t points;
-    bool sparse;   /* rows for a metric that also takes dense ones */
-    double shared; /* columns that a query and a row of those share */
-    int entry;     /* bytes of an entry that the index copies, with its weight; dense: 0 */
-    int row;       /* and of a row */
+    bool sparse;           /* rows for a metric that also takes dense ones */
+    double shared, heavy;  /* see gnomon_sparse_shared */
+    gnomon_form_work work; /* of sparse rows */
+    int entry;             /* bytes of an entry that the index copies, with its weight; dense: 0 */
+    int row;               /* and of a row */
 } gnomon_lsh_sizes;
 
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s);
