@@ -1,25 +1,34 @@
-"""Exact search of sparse rows in either form, and what the library chooses: regret of the choice.
+"""Exact search and joins of sparse rows in either form, and what the library chooses: regret of the choice.
 
-    bench/cpu/sparse_form.py LIBRARY TFIDF.npz RECORD.json
+usage: sparse_form.py LIBRARY --points TFIDF.npz --output RECORD.json [--metrics cosine,l2,ip,l1] [--data NAME] [--append]
 
-Needs NumPy and SciPy. LIBRARY is libgnomon.so, TFIDF.npz a sparse matrix (scipy.sparse.save_npz).
-Each case is timed three times in each form, on one thread, by the least: as the library chooses, as sparse
-rows (their columns are said to be 2^40, of which no dense copies are made) and as dense rows, with the
-time of copying them. Regret is the time of the choice over the least of the three.
-"""
+Each case is timed two or three times, on one thread, the least of the processor seconds: as the library chooses, as sparse rows (their
+columns are said to be so many that dense copies are ruled out by the memory limit) and as dense rows, with the time of
+copying them. Regret is the time of the call that chose over the least of the three. Times below 20 us are not told
+apart. The radius is the median distance of the tenth nearest. --data takes data whose name has these letters; --append keeps
+what the record has of others. Needs NumPy and SciPy."""
+import argparse
+import ctypes as c
 import json
 import os
-import sys
+import platform
 import time
 
 import numpy as np
 import scipy.sparse as sp
+from binding import METRICS, ContextOptions, Matrix, Neighbors, Options
+from join import Options as JoinOptions
+from join import Result
+from sparse import Rows, documents
 
-os.environ["GNOMON_LIBRARY"] = os.path.abspath(sys.argv[1])
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bindings/python"))
-import gnomon  # noqa: E402
-
+LIMIT, WIDE, LEAST = 64 << 20, (64 << 20) // 512 + 1, 2e-5
+HEAVY_SHARE, HEAVY_MOST = 128, 32  # as src/search/inverted.h has them
+N, SELF = 3000, 2500
 random = np.random.default_rng(5)
+
+
+class Found(Neighbors):
+    _fields_ = [("why", c.c_char * 256)]
 
 
 def zipf(n, d, nonzeros):
@@ -40,46 +49,140 @@ def one_hot(n, d, groups):
     return sp.csr_matrix((np.ones(n * groups), columns.ravel(), np.arange(n + 1) * groups), (n, d))
 
 
-def timed(base, queries, metric):
-    least = float("inf")
-    for _ in range(3):
-        begin = time.perf_counter()
-        b, q = (x() for x in (base, queries))
-        gnomon.neighbors(b, q, n_neighbors=10, metric=metric, n_jobs=1)
-        least = min(least, time.perf_counter() - begin)
-    return least
+def one_heavy(n, d, nonzeros):
+    m = sp.lil_matrix(uniform(n, d, nonzeros / d))
+    m[:, d // 2] = random.random((n, 1)) + 0.5
+    return m.tocsr()
+
+
+def equal(n, d, nonzeros):
+    return sp.csr_matrix(sp.vstack([uniform(1, d, nonzeros / d)] * n))
+
+
+def data(text):
+    yield "TF-IDF", text[random.permutation(text.shape[0])[:N]].tocsr()
+    yield "TF-IDF, its 500 commonest columns", text[:, np.argsort(-np.bincount(text.indices))[:500]].tocsr()[:N]
+    yield "learned-like", documents(N)
+    yield "learned-like, D 2000", documents(N, 2000, 60)
+    for d, z in ((1000, 20), (1000, 100), (300, 60), (10000, 100)):
+        yield f"Zipf, D {d:,}, {z} drawn", zipf(N, d, z)
+    yield "one-hot, D 60", one_hot(N, 60, 6)
+    yield "one-hot, D 1000", one_hot(N, 1000, 10)
+    yield "one heavy column, D 500", one_heavy(N, 500, 5)
+    yield "all rows equal, D 200", equal(N, 200, 10)
+    for d, s in ((64, 0.03), (64, 0.2), (64, 0.95), (512, 0.01), (512, 0.1), (512, 0.5)):
+        yield f"{100 * s:g} % nonzero, D {d}", uniform(N if s < 0.5 or d < 100 else 1500, d, s)
+
+
+def shape(p, q):
+    """What the cost model sees, of all rows: columns of the lists that two rows share; heavy columns of a row of p."""
+    a, b = (np.bincount(m.indices, minlength=m.shape[1]) / m.shape[0] for m in (p, q))
+    order = np.lexsort((np.arange(len(b)), b))[-HEAVY_MOST:]
+    heavy = np.zeros(len(b), bool)
+    heavy[order] = b[order] > 1 / HEAVY_SHARE
+    return {"listed": float((a * b)[~heavy].sum()), "heavy": float(a[heavy].sum()), "nonzeros": q.nnz / q.shape[0]}
+
+
+class Caller:
+    def __init__(self, lib):
+        self.lib, self.ctx = lib, c.c_void_p()
+        made = ContextOptions(struct_size=c.sizeof(ContextOptions), device=b"cpu", threads=1, memory_limit=LIMIT)
+        assert lib.gnomon_context_create(c.byref(made), c.byref(self.ctx)) == 0
+
+    def check(self, status):
+        if status:
+            raise SystemExit(self.lib.gnomon_last_error(self.ctx).decode())
+
+    def view(self, m, dense):
+        if not dense:
+            return Rows(m)
+        held = Rows.__new__(Rows)
+        held.held = m.toarray()
+        held.view = Matrix(held.held.ctypes.data, 2, 0, *m.shape, m.shape[1], 1)
+        return held
+
+    def nearest(self, base, queries, metric, k, radius, dense):
+        b, q = self.view(base, dense), self.view(queries, dense)
+        o = Options(struct_size=c.sizeof(Options), metric=METRICS[metric], k=k, radius=radius, exclude=-1)
+        found = Found(struct_size=c.sizeof(Found))
+        call = self.lib.gnomon_neighbors_exact if dense else self.lib.gnomon_neighbors_exact_csr
+        self.check(call(self.ctx, c.byref(b.view), c.byref(q.view), c.byref(o), c.byref(found)))
+        distances = np.ctypeslib.as_array(found.distances, (max(found.offsets[found.queries], 1),)).copy()
+        why = found.why.decode()
+        self.lib.gnomon_neighbors_free(self.ctx, c.byref(found))
+        return distances, why
+
+    def join(self, points, metric, threshold, dense):
+        x = self.view(points, dense)
+        o = JoinOptions(struct_size=c.sizeof(JoinOptions), metric=METRICS[metric], threshold=threshold, recall=1.0)
+        result = Result(struct_size=c.sizeof(Result))
+        self.check((self.lib.gnomon_join if dense else self.lib.gnomon_join_csr)(self.ctx, c.byref(x.view), None, c.byref(o), c.byref(result)))
+        return result.pairs, result.why.decode()
+
+
+def timed(call, rounds):
+    least, end = float("inf"), time.perf_counter() + 0.4
+    for n in range(rounds):
+        begin = time.process_time()
+        result = call()
+        least = min(least, time.process_time() - begin)
+        if time.perf_counter() > end:
+            break
+    return least, result
 
 
 def wide(m):
-    return sp.csr_matrix((m.data, m.indices.astype(np.int64), m.indptr.astype(np.int64)), (m.shape[0], 2**40))
+    return sp.csr_matrix((m.data, m.indices, m.indptr), (m.shape[0], WIDE))
+
+
+def run(caller, name, m, metrics):
+    few = m[:SELF]
+    for metric in metrics:
+        tenth, _ = caller.nearest(m, m[:100], metric, 10, 0, False)
+        radius = float(np.median(tenth[9::10]))
+        jobs = [(f"{n} nearest", n, lambda b, dense, n=n: caller.nearest(b, b[:n], metric, 10, 0, dense)) for n in (1, 30, 500)]
+        jobs += [("500 within", 500, lambda b, dense: caller.nearest(b, b[:500], metric, 0, radius, dense)),
+                 ("self-join", SELF, lambda b, dense: caller.join(b, metric, radius, dense))]
+        for job, count, call in jobs:
+            x = few if job == "self-join" else m
+            w = wide(x)
+            chosen, (_, why) = timed(lambda: call(x, False), 3)
+            sparse, _ = timed(lambda: call(w, False), 3)
+            dense = timed(lambda: call(x, True), 2)[0] if m.shape[1] <= 2000 else None
+            known = [t for t in (chosen, sparse, dense) if t is not None]
+            yield {"data": name, "job": job, "metric": metric, "rows": x.shape[0], "columns": x.shape[1], "queries": min(count, x.shape[0]),
+                   **shape(x[:count], x), "form": "dense" if "dense rows:" in why or "dense copies:" in why else "sparse", "why": why,
+                   "chosen": chosen, "sparse": sparse, "dense": dense, "regret": max(chosen, LEAST) / max(min(known), LEAST)}
 
 
 def main():
-    text = sp.load_npz(sys.argv[2]).tocsr()
-    n = 8000
-    cases = [("TF-IDF", text[:n])]
-    cases += [(f"Zipf, D {d}, {z} drawn", zipf(n, d, z)) for d, z in ((1000, 20), (1000, 100), (300, 60), (10000, 100))]
-    cases += [("one-hot, D 60", one_hot(n, 60, 6)), ("one-hot, D 1000", one_hot(n, 1000, 10))]
-    cases += [(f"{100 * s:g} % nonzero, D {d}", uniform(n, d, s))
-              for d in (64, 512) for s in (0.01, 0.03, 0.1, 0.2, 0.5)]
-    rows = []
-    for name, m in cases:
-        for queries in (1, 30, 2000):
-            for metric in ("cosine", "l2", "ip", "l1"):
-                if len(sys.argv) > 4 and metric not in sys.argv[4].split(","):
-                    continue
-                q = m[:queries]
-                times = {"chosen": timed(lambda: m, lambda: q, metric)}
-                m_wide, q_wide = wide(m), wide(q)
-                times["sparse"] = timed(lambda: m_wide, lambda: q_wide, metric)
-                times["dense"] = timed(m.toarray, q.toarray, metric) if m.shape[1] <= 2000 else None
-                known = [t for t in times.values() if t is not None]
-                rows.append({"data": name, "queries": queries, "metric": metric,
-                             **{k: t and round(t, 6) for k, t in times.items()},
-                             "regret": round(times["chosen"] / min(known), 3)})
-                print(json.dumps(rows[-1]), flush=True)
-    with open(sys.argv[3], "w") as f:
-        json.dump({"rows": rows, "version": gnomon.__version__}, f, indent=1)
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("library")
+    parser.add_argument("--points", required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--metrics", default="cosine,l2,ip,l1")
+    parser.add_argument("--data", default="")
+    parser.add_argument("--append", action="store_true")
+    args = parser.parse_args()
+    lib = c.CDLL(os.path.abspath(args.library))
+    lib.gnomon_last_error.restype = lib.gnomon_version.restype = c.c_char_p
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        cpu = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), platform.machine())
+    record = {"benchmark": "sparse-form", "gnomon": lib.gnomon_version().decode(), "cpu": cpu, "rows": []}
+    caller = Caller(lib)
+    metrics = args.metrics.split(",")
+    if args.append and os.path.exists(args.output):
+        with open(args.output, encoding="utf-8") as file:
+            record["rows"] = json.load(file)["rows"]
+    for name, m in data(sp.load_npz(args.points).tocsr().astype(np.float64)):
+        if args.data not in name:
+            continue
+        new = list(run(caller, name, m.astype(np.float64), metrics))
+        record["rows"] = [r for r in record["rows"] if r["data"] != name or r["metric"] not in metrics] + new
+        print(name, f"{max(r['regret'] for r in new):.2f}", flush=True)
+        with open(args.output, "w", encoding="utf-8") as file:
+            file.write(json.dumps(record, indent=1) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
