@@ -5,58 +5,98 @@ from pages import load, pages, plot, table
 WORDS = """# Sparse rows beside SciPy, sparse-dot-topn and scikit-learn
 
 TF-IDF of {points:,} texts, Debian's package descriptions (`TfidfVectorizer(min_df=2)`): {columns:,} columns, {nonzeros:,} nonzeros, and
-{products:.3g} products of nonzeros that share a column, over all pairs. Processor seconds of one thread, {cpu}, all in one run of
-`bench/cpu/sparse.py`; the machine did other work meanwhile. gnomon does all rows and answers in double precision. The peers
-multiply in single precision, do {share:.0f} % of the rows, drawn at random, and are scaled to all. SciPy {scipy}, scikit-learn {sklearn},
+{products:.3g} products of nonzeros that share a column, over all pairs. {cpu}, two cores, nothing else was built or measured
+meanwhile, commit {commit}, `bench/cpu/sparse.py`. gnomon does all rows and answers in double precision. The peers
+multiply in single precision, do {share:.0f} % of the rows, drawn at random (over the number of points a quarter of that), and are scaled to all.
+SciPy's product and scikit-learn's search have one thread. *Wall* and *cpu* are seconds by the clock and of processors. SciPy {scipy}, scikit-learn {sklearn},
 sparse-dot-topn {topn}. How it works: [search.md](../reference/search.md#method).
 
 """
 
+HEAD = ["threads", "gnomon, wall", "cpu", "sparse-dot-topn, wall", "cpu", "SciPy, wall", "cpu", "times sparse-dot-topn", "times SciPy"]
+
+
+def figure(seconds):
+    return f"{seconds:.3g}" if seconds < 1000 else f"{seconds:.0f}"
+
+
+def both(of):
+    return [figure(of["wall_seconds"]), figure(of["cpu_seconds"])] if of else ["", ""]
+
+
+def by_threads(e, *peers):
+    """A row for each number of threads; at the end how many times as long peers with as many take, by the clock."""
+    for threads, ours in e["ours"].items():
+        theirs = [e[p].get(threads) for p in peers]
+        times = [f"{t['wall_seconds'] / ours['wall_seconds']:.1f}" if t else "" for t in theirs]
+        yield [threads] + both(ours) + [cell for t in theirs for cell in both(t)] + times
+
 
 def joins_part(record):
-    rows = []
+    rows, found = [], []
     for e in record["joins"]:
-        rows.append([f"{e['threshold']:g}", f"{e['pairs']:,}", f"{e['cpu_seconds']:.3g}", f"{e['scipy_cpu_seconds']:.3g}", f"{e['topn_cpu_seconds']:.3g}",
-                     f"{e['scipy_cpu_seconds'] / e['cpu_seconds']:.1f}", f"{e['topn_cpu_seconds'] / e['cpu_seconds']:.1f}",
-                     f"{e['verified'] / max(1, e['pairs']):.4f}", f"{e['compared_pairs']:,}", e["differing_pairs"]])
+        rows += [[f"{e['threshold']:g}", f"{e['pairs']:,}"] + row for row in by_threads(e, "topn", "scipy")]
+        found.append([f"{e['threshold']:g}", f"{e['pairs']:,}", f"{e['verified'] / max(1, e['pairs']):.4f}", f"{e['compared_pairs']:,}", e["differing_pairs"]])
     return ("## All pairs within a cosine distance\n\nSciPy: the product with the transpose, a thousand rows at a time, then a threshold; "
             "sparse-dot-topn: `sp_matmul_topn` with the threshold and room for as many as the row with the most pairs has. Both find each pair twice and every row with "
-            "itself. *Verified* is the number of pairs computed in fp64 for each pair found. Pairs of some rows are compared with SciPy's "
-            "product in fp64.\n\n" +
-            table(["distance", "pairs", "gnomon, s", "SciPy, s", "sparse-dot-topn, s", "times SciPy", "times sparse-dot-topn", "verified",
-                   "pairs compared", "differing"], rows))
+            "itself.\n\n" + table(["distance", "pairs"] + HEAD, rows) +
+            "\n*Verified* is the number of pairs computed in fp64 for each pair found. Pairs of some rows are compared with SciPy's product in fp64.\n\n" +
+            table(["distance", "pairs", "verified", "pairs compared", "differing"], found))
 
 
 def scaling_part(record):
-    some = record["scaling"]
-    text = ("\n## Time over the number of points\n\nRows drawn at random from the same texts, distance 0.5. The products grow with the square of "
-            "the number of points, and so do the pairs.\n\n")
-    text += table(["points", "pairs", "gnomon, s", "SciPy, s", "sparse-dot-topn, s"],
-                  [[f"{e['points']:,}", f"{e['pairs']:,}"] + [f"{e[k]:.3g}" for k in ("cpu_seconds", "scipy_cpu_seconds", "topn_cpu_seconds")]
-                   for e in some])
-    curves = [(name, "with linespoints", [(e["points"], e[key] * by) for e in some])
-              for name, key, by in (("gnomon", "cpu_seconds", 1), ("SciPy", "scipy_cpu_seconds", 1), ("sparse-dot-topn", "topn_cpu_seconds", 1),
-                                    ("million pairs", "pairs", 1e-6))]
-    return text + "\n" + plot("sparse-join-cpu", "Pairs of texts within cosine distance 0.5", "points", "s of one thread; million pairs", curves)
+    some, halves = record["scaling"], record["halves"]
+    text = ("\n## Time over the number of points\n\n"
+            f"The first and the second half of each text's words: {halves['points']:,} points, {halves['columns']:,} columns, {halves['nonzeros']:,} nonzeros; "
+            "so many drawn at random, distance 0.5. The products grow with the square of the number of points, and so do the pairs. "
+            f"Of {sum(e['compared_pairs'] for e in some):,} pairs of some rows, {sum(e['differing_pairs'] for e in some)} differ from SciPy's in fp64.\n\n")
+    rows = [[f"{e['points']:,}", f"{e['pairs']:,}"] + row for e in some for row in by_threads(e, "topn", "scipy")]
+    curves = [(f"{name}, {threads} thread{'s' * (threads > '1')}", "with linespoints", [(e["points"], e[key][threads]["wall_seconds"]) for e in some])
+              for name, key, threads in (("gnomon", "ours", "1"), ("gnomon", "ours", "2"), ("sparse-dot-topn", "topn", "1"), ("sparse-dot-topn", "topn", "2"),
+                                         ("SciPy", "scipy", "1"))]
+    curves.append(("million pairs", "with linespoints", [(e["points"], e["pairs"] * 1e-6) for e in some]))
+    return (text + table(["points", "pairs"] + HEAD, rows) + "\n" +
+            plot("sparse-join-cpu", "Pairs of half texts within cosine distance 0.5", "points", "s by the clock; million pairs", curves))
 
 
 def searches_part(record):
     n, one, learned = record["nearest"], record["one_query"], record["learned"]
-    rows = [["10 nearest by cosine of every text", f"{n['cpu_seconds']:.3g}", "", f"{n['topn_cpu_seconds']:.3g}", f"{n['sklearn_cpu_seconds']:.3g}",
-             f"{n['topn_cpu_seconds'] / n['cpu_seconds']:.1f}, {n['sklearn_cpu_seconds'] / n['cpu_seconds']:.1f}"],
-            ["10 nearest by cosine of one text", f"{one['cpu_seconds']:.3g}", "", "", f"{one['sklearn_cpu_seconds']:.3g}",
+    text = ("\n## Nearest neighbours\n\nEach call begins with the rows as SciPy has them: gnomon makes its index within the time; for one "
+            "query it makes none. scikit-learn: `NearestNeighbors(metric='cosine', algorithm='brute')`. The ten nearest by cosine of every text:\n\n")
+    text += table(["threads", "gnomon, wall", "cpu", "sparse-dot-topn, wall", "cpu", "scikit-learn, wall", "cpu", "times sparse-dot-topn", "times scikit-learn"],
+                  list(by_threads(n, "topn", "sklearn")))
+    rows = [["10 nearest by cosine of one text", f"{one['cpu_seconds']:.3g}", "", f"{one['sklearn_cpu_seconds']:.3g}",
              f"{one['sklearn_cpu_seconds'] / one['cpu_seconds']:.2g}"],
-            [f"10 largest products of {learned['queries']:,} vectors with {learned['points']:,}", f"{learned['cpu_seconds']:.3g}",
-             f"{learned['scipy_cpu_seconds']:.3g}", "", "", f"{learned['scipy_cpu_seconds'] / learned['cpu_seconds']:.1f}"],
-            [f"10 largest products of one vector with {learned['points']:,}", f"{learned['one_cpu_seconds']:.3g}", "", "", "", ""]]
-    return ("\n## Nearest neighbours\n\nEach call begins with the rows as SciPy has them: gnomon makes its index within the time; for one "
-            "query it makes none." + (" The rows of one query come from a later run." if "later_run" in record else "") +
-            " scikit-learn: `NearestNeighbors(metric='cosine', algorithm='brute')`. The last two rows are vectors like those of "
+            [f"10 largest products of 1,000 vectors with {learned['points']:,}", f"{learned['cpu_seconds']:.3g}",
+             f"{learned['scipy_cpu_seconds']:.3g}", "", f"{learned['scipy_cpu_seconds'] / learned['cpu_seconds']:.1f}"],
+            [f"10 largest products of one vector with {learned['points']:,}", f"{learned['one_cpu_seconds']:.3g}", "", "", ""]]
+    return (text + "\nProcessor seconds of one thread; the vectors are like those of "
             "learned sparse models, made by a law: 120 of 30,000 columns a row by Zipf's law with exponent 0.7, values exp(N(0, ¼)); SciPy takes "
             "the product and `argpartition`, in single precision: "
             f"{100 * learned['same_answers']:.2f} % of its answers stand where ours do, and of our products in 100 queries none is off "
             f"by more than {learned['largest_difference']:.0e} from SciPy's in double precision.\n\n" +
-            table(["job", "gnomon, s", "SciPy, s", "sparse-dot-topn, s", "scikit-learn, s", "times as fast"], rows))
+            table(["job", "gnomon, s", "SciPy, s", "scikit-learn, s", "times as fast"], rows))
+
+
+def form_part(record):
+    """Of bench/cpu/sparse_form.py."""
+    rows, asked = [], [r for r in record["rows"] if r["dense"] is not None]
+    jobs = list(dict.fromkeys(r["job"] for r in record["rows"]))
+    for name in dict.fromkeys(r["data"] for r in record["rows"]):
+        row = [name]
+        for job in jobs:
+            some = [r for r in asked if (r["data"], r["job"]) == (name, job)]
+            worst = max(some, key=lambda r: r["regret"], default=None)
+            row.append(f"{worst['regret']:.2f}, {worst['metric']}, {1e3 * worst['chosen']:.3g}" if worst else "no dense form")
+        rows.append(row)
+    regrets = sorted(r["regret"] for r in asked)
+    worst = max(asked, key=lambda r: r["regret"])
+    return ("\n## Regret of the form\n\nThe cost model of [search.md](../reference/search.md#sparse-points) has sparse rows compared through an inverted index or as dense "
+            f"rows. {asked[0]['rows']:,} rows, on one thread, {record['cpu']}, commit {record['commit']}, nothing else was built or measured meanwhile; k = 10, or the "
+            "median distance of the tenth nearest; `bench/cpu/sparse_form.py`. Each cell is the worst of cosine, l2, ip and l1: processor time of the "
+            "library's choice over the least of both forms and the choice, the metric, and the milliseconds of the choice. A choice that stands for its own form's time differs from it by noise. "
+            f"Of {len(asked)} questions the regret is {sum(regrets) / len(regrets):.3f} in the mean, {regrets[int(0.9 * len(regrets))]:.2f} at 90 %, and at worst "
+            f"{worst['regret']:.2f} ({worst['data']}, {worst['job']}, {worst['metric']}: {1e3 * worst['chosen']:.3g} ms).\n\n" + table(["points"] + jobs, rows))
 
 
 def million_part(record):
@@ -93,7 +133,7 @@ def index_part(record):
                     [f"{1e3 * e[k]:.3g}" for k in ("first_largest_seconds", "median_seconds", "p99_seconds", "largest_seconds", "without_index_seconds")] +
                     [e["differing_queries"]])
     return ("\n## One query at a time by an index in a file\n\nThe inverted index was written by `gnomon_sparse_builder_*` and mapped; "
-            f"{record['searches'][0]['queries']:,} queries are asked one by one, k = {record['k']}, on one thread of the same machine, which did other work meanwhile: texts by rows "
+            f"{record['searches'][0]['queries']:,} queries are asked one by one, k = {record['k']}, on one thread of the same machine, which did nothing else: texts by rows "
             "of themselves, learned-like vectors by others of the same law. Wall time, the queries' second turn; *first* is the slowest query of the first turn, which checks "
             "each list that it reads; the file was in the page cache. *No index* is the median of exact search from the rows as SciPy has them. "
             "*Differing* are queries whose ids or distances are not, bit for bit, those of exact search. `bench/cpu/sparse_index.py`.\n\n" +
@@ -125,10 +165,13 @@ def make():
         return
     peers = record["peers"]
     pages["sparse.md"] = WORDS.format(cpu=record["cpu"], share=100 * record["share"], scipy=peers["scipy"], sklearn=peers["scikit-learn"],
-                                      topn=peers["sparse-dot-topn"], **record["texts"]) + joins_part(record) + scaling_part(record) + searches_part(record)
+                                      topn=peers["sparse-dot-topn"], commit=record["commit"], **record["texts"]) + joins_part(record) + scaling_part(record) + searches_part(record)
     more = load("sparse-recall.json")
     if more and ("exact" in more or "seismic" in more):
         pages["sparse.md"] += million_part(more)
+    form = load("sparse-form-cpu.json")
+    if form:
+        pages["sparse.md"] += form_part(form)
     queried = load("sparse-index-cpu.json")
     if queried:
         pages["sparse.md"] += index_part(queried)
