@@ -53,6 +53,7 @@ if [ "${SKIP:-}" != tests ]; then
     for family in adjoint generic sjlt srht very_sparse; do
         run "family $family" "$programs/test_$family"
     done
+    run 'sparse rows' "$programs/test_csr"
     run 'singular values' "$programs/test_svd"
     GNOMON_CUDA_ARCH=80 run 'singular values by mma.sync' "$programs/test_svd"
     run 'tensors' "$programs/test_hosvd"
@@ -72,6 +73,10 @@ if [ "${SKIP:-}" != tests ]; then
                 GNOMON_TEST_REDUCED=1 run "compute-sanitizer $tool, $family" compute-sanitizer \
                     --tool "$tool" --error-exitcode 99 --print-limit 20 "$programs/test_$family"
             done
+        done
+        for tool in memcheck racecheck; do
+            GNOMON_TEST_REDUCED=1 run "compute-sanitizer $tool, sparse rows" compute-sanitizer \
+                --tool "$tool" --error-exitcode 99 --print-limit 20 "$programs/test_csr"
         done
         for family in dense gemm kronecker; do # the other tools don't follow asynchronous copies
             GNOMON_TEST_REDUCED=1 run "compute-sanitizer memcheck, $family" compute-sanitizer \
@@ -97,6 +102,10 @@ if [ "${SKIP:-}" != bench ]; then
     if python3 -c 'import torch' 2>/dev/null; then
         run svd_torch python3 "$root/bench/gpu/svd_torch.py" --json "$results/svd_torch.json"
         run search_torch python3 "$root/bench/gpu/search_torch.py" --json "$results/search_torch.json"
+        if [ -e "$programs/libgnomon.so.0" ] && python3 -c 'import scipy' 2>/dev/null; then
+            run csr env GNOMON_LIBRARY="$programs/libgnomon.so.0" PYTHONPATH="$root/bindings/python" \
+                python3 "$root/bench/gpu/csr.py" --json "$results/csr.json"
+        fi
     else
         echo 'no Python with PyTorch: its SVD and search are left out'
     fi

@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 19 };
+enum { GNOMON_DEVICE_INTERFACE = 20 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -110,6 +110,12 @@ typedef struct gnomon_device_table {
     /* Hashing of points, likewise. */
     int (*lsh_supports)(void *state, const struct gnomon_lsh_job *job, char *why, size_t why_size);
     gnomon_status (*lsh)(void *state, const struct gnomon_lsh_job *job, char *why, size_t why_size);
+
+    /* A sketch of sparse rows, the job's csr, likewise. */
+    int (*sparse_supports)(void *state, const struct gnomon_sketch_job *job, char *why,
+                           size_t why_size);
+    gnomon_status (*sparse_sketch)(void *state, const struct gnomon_sketch_job *job, char *why,
+                                   size_t why_size);
 } gnomon_device_table;
 
 typedef const gnomon_device_table *(*gnomon_plugin_entry_fn)(void);

@@ -226,6 +226,11 @@ GNOMON_API const char *gnomon_context_device_found(const gnomon_context *ctx, in
 /* Where the context's last job ran: CPU or PLUGIN; AUTO before the first. */
 GNOMON_API gnomon_device gnomon_context_worked_on(const gnomon_context *ctx);
 
+/* Why the context's last job ran on the CPU though its device is AUTO: the reason of the device
+ * that declined it, or that it would gain nothing there. "" if it ran on a device, or where there
+ * is nothing to tell. Valid until the next job; never NULL. */
+GNOMON_API const char *gnomon_context_declined(const gnomon_context *ctx);
+
 #ifdef __cplusplus
 }
 #endif

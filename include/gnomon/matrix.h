@@ -90,7 +90,8 @@ static inline gnomon_matrix gnomon_matrix_transposed(const gnomon_matrix *m)
 
 /* Compressed sparse rows: point i's nonzeros are entries offsets[i] - offsets[0] to offsets[i+1] -
  * offsets[0] of indices and values. Column indices need not be sorted; duplicates are added, in
- * stored order. indices and values may be NULL if there are no entries. Host memory only. */
+ * stored order. indices and values may be NULL if there are no entries. Host memory only, but for
+ * gnomon_sketch_csr (options.csr_memory). */
 typedef struct gnomon_csr {
     int64_t rows, cols;
     const int64_t *offsets; /* rows + 1, not negative, not decreasing; may be NULL with 0 rows */

@@ -81,11 +81,13 @@ typedef struct gnomon_sketch_options {
                           stream, both views in the GPU's memory and allow_nonfinite set, the call
                           returns once the work is enqueued, and the views must stay valid until the
                           stream has executed it; else the output is complete on return */
+    gnomon_memory csr_memory; /* gnomon_sketch_csr: where x's three arrays lie; the host's by
+                                 default. Those in a GPU's memory are checked there */
 } gnomon_sketch_options;
 
-#define GNOMON_SKETCH_OPTIONS_INIT                                 \
-    {                                                              \
-        sizeof(gnomon_sketch_options), 1.0, 0.0, 0, 0, -1, 0, NULL \
+#define GNOMON_SKETCH_OPTIONS_INIT                                              \
+    {                                                                           \
+        sizeof(gnomon_sketch_options), 1.0, 0.0, 0, 0, -1, 0, NULL, GNOMON_HOST \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_sketch_options_init(gnomon_sketch_options *options, size_t size);
@@ -104,13 +106,15 @@ GNOMON_API gnomon_status gnomon_sketch(gnomon_context *ctx, const gnomon_operato
 /* The same for sparse points, without a dense copy: the work is proportional to the nonzeros of x
  * times the nonzeros of a column of S (plus computing those columns of S). A point's nonzeros are
  * summed by ascending column, repeated entries of a column in stored order; so the bits do not
- * depend on the batch or on the order of a point's columns, and csr and coo give the same. Always
- * on the CPU.
+ * depend on the batch or on the order of a point's columns, and csr and coo give the same. A GPU
+ * takes csr of every simple kind, wherever rows and output lie, and gives the CPU's bits; block and
+ * kronecker operators and coo are for the CPU. With device "auto" rows and output on the host go to
+ * a GPU where that gains more than the transfer costs.
  * Errors:
  *  - DATA: offsets or indices that break the view's rules
  *  - MEMORY: also if one point has more nonzeros than a quarter of memory_limit holds (50 to 130
  *    bytes each)
- *  - DEVICE: a named device
+ *  - DEVICE: a named device that declines, or views in a device's memory that no device takes
  *  - those of gnomon_sketch */
 GNOMON_API gnomon_status gnomon_sketch_csr(gnomon_context *ctx, const gnomon_operator *op,
                                            const gnomon_csr *x, const gnomon_matrix *y,

@@ -6,6 +6,7 @@
 #include "base/options.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,18 @@ void gnomon_context_set_worked(gnomon_context *ctx, const gnomon_plugin *plugin)
 {
     ctx->worked = plugin ? GNOMON_DEVICE_PLUGIN : GNOMON_DEVICE_CPU;
     if (plugin) ctx->worked_plugin = plugin;
+    ctx->declined[0] = 0;
+}
+
+void gnomon_context_set_declined(gnomon_context *ctx, const char *why)
+{
+    if (why != NULL && ctx->plugins.spec.kind == GNOMON_DEVICE_AUTO)
+        snprintf(ctx->declined, sizeof ctx->declined, "%s", why);
+}
+
+const char *gnomon_context_declined(const gnomon_context *ctx)
+{
+    return ctx == NULL ? "" : ctx->declined;
 }
 
 gnomon_device gnomon_context_worked_on(const gnomon_context *ctx)

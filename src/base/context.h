@@ -33,6 +33,7 @@ struct gnomon_context {
     gnomon_plugins plugins;
     gnomon_device worked;               /* where the last job ran: AUTO when there was none */
     const gnomon_plugin *worked_plugin; /* of the last one that ran on a device; NULL: none did */
+    char declined[256];                 /* why the last one ran on the CPU; "": nothing to tell */
     gnomon_error error;
 };
 
@@ -41,6 +42,8 @@ struct gnomon_context {
 gnomon_device gnomon_context_device(const gnomon_context *ctx);
 /* Notes that a job runs there; NULL: on the CPU. */
 void gnomon_context_set_worked(gnomon_context *ctx, const gnomon_plugin *plugin);
+/* Notes why the job that set_worked told of runs on the CPU; NULL: there is nothing to tell. */
+void gnomon_context_set_declined(gnomon_context *ctx, const char *why);
 /* The seed of samples. */
 uint64_t gnomon_context_seed(const gnomon_context *ctx);
 

@@ -68,7 +68,12 @@ static gnomon_status decline(const gnomon_device_call *call, gnomon_where where,
         step->there, call->ctx, GNOMON_ERROR_DEVICE,
         GNOMON_ARG("%s") " lies in a device's memory, and the device did not take the job: %s",
         step->there, reason);
-    if (where == GNOMON_BY_CONTEXT) gnomon_context_set_worked(call->ctx, NULL);
+    if (where == GNOMON_BY_CONTEXT) {
+        gnomon_context_set_worked(call->ctx, NULL);
+        gnomon_context_set_declined(call->ctx, call->table       ? reason
+                                               : step->not_worth ? step->because
+                                                                 : NULL);
+    }
     return GNOMON_OK;
 }
 

@@ -41,8 +41,9 @@ typedef struct gnomon_device_step {
     /* The job has functions of the core's, whose failures have left their text: one without a
      * reason of the device's is theirs. */
     bool calls_back;
-    bool not_worth;    /* what AUTO would gain is less than it costs to look for a device */
-    const char *there; /* names the views in a device's memory; NULL: there are none */
+    bool not_worth;      /* what AUTO would gain is less than it costs to look for a device */
+    const char *because; /* not_worth's reason, for reports; NULL: none to tell */
+    const char *there;   /* names the views in a device's memory; NULL: there are none */
 } gnomon_device_step;
 
 /* Offers a job. *done tells whether a device had it, the status how that went; *done false with OK:

@@ -38,6 +38,7 @@ static gnomon_status make_streams(gcu_state *s, gcu_why why)
     /* Kept between calls, so that they need not wait for the driver: an eighth of the memory. */
     size_t free = 0, total = 0;
     GCU_TRY(why, cudaMemGetInfo(&free, &total));
+    s->memory_total = total;
     uint64_t kept = total / 8;
     GCU_TRY(why, cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &kept));
     GCU_TRY(why, cudaStreamCreate(&s->stream));
@@ -259,6 +260,18 @@ static gnomon_status lsh(void *state, const gnomon_lsh_job *job, char *text, siz
     return gcu_lsh_job(on.s, job, {text, size});
 }
 
+static int sparse_supports(void *state, const gnomon_sketch_job *job, char *text, size_t size)
+{
+    return gcu_csr_supported(static_cast<gcu_state *>(state), job, {text, size});
+}
+
+static gnomon_status sparse_sketch(void *state, const gnomon_sketch_job *job, char *text,
+                                   size_t size)
+{
+    const call on(state);
+    return gcu_csr_job(on.s, job, {text, size});
+}
+
 extern "C" __attribute__((visibility("default"))) const gnomon_device_table *
 gnomon_plugin_entry(void)
 {
@@ -289,6 +302,8 @@ gnomon_plugin_entry(void)
         hosvd,
         lsh_supports,
         lsh,
+        sparse_supports,
+        sparse_sketch,
     };
     return &table;
 }

@@ -1,5 +1,6 @@
 /* Handing a job to a device. */
 #include "base/device.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "project/job.h"
 #include "project/overflow.h"
@@ -52,4 +53,58 @@ gnomon_status gnomon_job_on_device(gnomon_context *ctx, gnomon_where where, gnom
     GNOMON_TRY(gnomon_device_run(&call, ctx, where, &step, job, done));
     if (!*done) return GNOMON_OK;
     return gnomon_job_check_output(ctx, job, adjoint ? job->x : job->y, adjoint ? "x" : "y");
+}
+
+/* ---- sparse rows ---- */
+
+static bool takes_csr(gnomon_device_call *call, void *job)
+{
+    if (!call->table->sparse_supports)
+        return gnomon_device_unable(call, "it does not project sparse points");
+    return call->table->sparse_supports(call->state, job, call->why, sizeof call->why);
+}
+
+static gnomon_status run_csr(gnomon_device_call *call, void *job)
+{
+    gnomon_sketch_job theirs = *(const gnomon_sketch_job *)job;
+    theirs.host = &call->host;
+    return call->table->sparse_sketch(call->state, &theirs, call->why, sizeof call->why);
+}
+
+/* A GPU's time is that of moving rows and sketch over the link; one thread's, that of the products
+ * and of the sketch. Measured by bench/gpu/csr.cu. */
+static const double link_bytes = 1.2e10, start_seconds = 3e-3;
+static const double dense_products = 4e9, sparse_products = 4e8, written_bytes = 4e9;
+
+/* Of rows and sketch on the host. */
+static bool is_worth_it(gnomon_context *ctx, const gnomon_sketch_job *job)
+{
+    const gnomon_csr *x = job->csr;
+    const gnomon_simple *a = &job->op->factor[0];
+    const double nonzeros = x->rows ? (double)(x->offsets[x->rows] - x->offsets[0]) : 0;
+    const double sketch = (double)x->rows * (double)job->rows * (job->f64 ? 8 : 4);
+    const double moved = nonzeros * (8 + (double)gnomon_dtype_size(x->dtype)) + sketch;
+    const double products = nonzeros * (double)job->rows * a->fill;
+    const double rate = a->fill < 0.3 ? sparse_products : dense_products;
+    const double cpu =
+        (products / rate + sketch / written_bytes) / (double)gnomon_context_threads(ctx);
+    return cpu > start_seconds + moved / link_bytes;
+}
+
+gnomon_status gnomon_csr_on_device(gnomon_context *ctx, gnomon_where where, gnomon_sketch_job *job,
+                                   bool *done)
+{
+    const bool x = job->csr_memory != GNOMON_HOST, y = job->y->memory != GNOMON_HOST;
+    const gnomon_device_step step = {
+        .phase = "project",
+        .takes = takes_csr,
+        .run = run_csr,
+        .not_worth = !x && !y && !is_worth_it(ctx, job),
+        .because = "moving rows and sketch to a GPU and back takes longer than projecting here",
+        .there = x   ? "x"
+                 : y ? "y"
+                     : NULL};
+    gnomon_device_call call;
+    GNOMON_TRY(gnomon_device_run(&call, ctx, where, &step, job, done));
+    return *done ? gnomon_job_check_output(ctx, job, job->y, "y") : GNOMON_OK;
 }

@@ -49,6 +49,11 @@ gnomon_status gnomon_job_options(gnomon_context *ctx, const gnomon_operator *op,
                    GNOMON_ARG("%s") " has %" PRId64 " columns from options.col = %" PRId64
                                     " on; the operator has %" PRId64 " there",
                    points, cols, o.col, d - o.col);
+    GNOMON_FAIL_IF(
+        o.csr_memory != GNOMON_HOST && o.csr_memory != GNOMON_DEVICE_MEMORY, ctx,
+        GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("options.csr_memory") " is %d; it must be host (0) or device memory (1)",
+        (int)o.csr_memory);
     *job = (gnomon_sketch_job){.op = op,
                                .alpha = o.alpha,
                                .beta = o.beta,
@@ -57,7 +62,8 @@ gnomon_status gnomon_job_options(gnomon_context *ctx, const gnomon_operator *op,
                                .col = o.col,
                                .check = !o.allow_nonfinite,
                                .memory_limit = gnomon_memory_limit(ctx),
-                               .stream = o.device_stream};
+                               .stream = o.device_stream,
+                               .csr_memory = o.csr_memory};
     return GNOMON_OK;
 }
 

@@ -16,6 +16,10 @@
 typedef struct gnomon_sketch_job {
     const gnomon_operator *op;
     const gnomon_matrix *x, *y;
+    const gnomon_csr *csr; /* sparse points, x NULL then: a sketch alone. On the host they have been
+                              checked; in a device's memory it checks them */
+    gnomon_memory csr_memory;
+    bool sorted; /* csr on the host: every row's columns ascend */
     double alpha, beta;
     int64_t row, rows, col;
     bool f64;             /* sums in fp64 */
@@ -57,6 +61,10 @@ gnomon_status gnomon_job_check_output(gnomon_context *ctx, const gnomon_sketch_j
 /* Offers the job to the context's device, as base/device.h says. */
 gnomon_status gnomon_job_on_device(gnomon_context *ctx, gnomon_where where, gnomon_sketch_job *job,
                                    bool adjoint, bool *done);
+
+/* The same for sparse rows, job->csr. */
+gnomon_status gnomon_csr_on_device(gnomon_context *ctx, gnomon_where where, gnomon_sketch_job *job,
+                                   bool *done);
 
 /* The public gnomon_sketch, gnomon_sketch_csr and gnomon_stream_create as steps of a job. */
 gnomon_status gnomon_sketch_at(gnomon_context *ctx, gnomon_where where, const gnomon_operator *op,

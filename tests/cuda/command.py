@@ -212,13 +212,28 @@ for options in (["-k", "7"], ["-k", "3", "--metric", "cosine", "--memory", "66M"
     else:
         expect(code == 0 and open("cpu.csv").read() == open("cuda.csv").read(), "neighbors", *options, code, err)
 
-# What the GPU does not do.
+# Sparse points: the CPU's bits; under auto so few stay here, which the report tells.
 with open("x.mtx", "w") as f:
     f.write("%%MatrixMarket matrix coordinate real general\n3 50 3\n1 2 0.5\n2 7 1\n3 50 -2\n")
-code, _, err = project("cuda", "x.mtx", "never.npy", options_of("rademacher", 4))
-expect(code == 6 and "sparse" in err, "sparse points:", code, err)
+for kind in KINDS:
+    options = options_of(kind, 8)
+    code, report, err = project("cuda", "x.mtx", "cuda.npy", options)
+    if code == 6:
+        declined.add(f"{kind}, sparse: {err.strip().split('declined: ')[-1]}")
+        expect("sparse" in err, kind, "sparse points:", err)
+        continue
+    expect(code == 0 and report["device"] == "cuda", kind, "sparse points:", code, err)
+    code, report, err = project("cpu", "x.mtx", "cpu.npy", options)
+    expect(code == 0 and read("cuda.npy").tobytes() == read("cpu.npy").tobytes(), kind, "sparse points: other bits", err)
+    done += 1
 code, report, err = project("auto", "x.mtx", "y.npy", options_of("rademacher", 4))
-expect(code == 0 and report["device"] == "cpu", "sparse points under auto:", err)
+expect(code == 0 and report["device"] == "cpu" and "takes longer" in report["device_reason"], "sparse under auto:", report, err)
+with open("x.mtx", "w") as f:
+    f.write("%%MatrixMarket matrix coordinate real general\n3 50 3\n1 2 0.5\n2 7 nan\n3 50 -2\n")
+code, _, err = project("cuda", "x.mtx", "never.npy", options_of("sjlt", 4))
+expect(code in (3, 6), "NaN in sparse points:", code, err)
+
+# What the GPU does not do.
 code, report, err = project("auto", "x.npy", "y.npy", options_of("rademacher", 4))
 expect(code == 0 and report["device"] == "cuda", "auto:", err)
 code, report, err = project("auto", "x.npy", "y.npy", ["--operator", "auto", "-k", "64"])

@@ -88,6 +88,45 @@ def same_bytes():
     check(close(gnomon.matmul(X, S.T), gnomon.sketch(X, S), 1e-5), "matmul by an operator")
 
 
+def sparse_rows():
+    g = torch.Generator(device="cuda").manual_seed(5)
+    X = torch.randn(60, 3000, device="cuda", generator=g)
+    X[torch.rand(60, 3000, device="cuda", generator=g) > 0.02] = 0
+    X[7] = 0
+    rows = X.to_sparse_csr()
+    narrow = torch.sparse_csr_tensor(rows.crow_indices().int(), rows.col_indices().int(), rows.values(), size=X.shape)
+    for kind in KINDS:
+        S = gnomon.operator(64, 3000, kind=kind, random_state=3, **({"blocks": 4} if kind == "block" else {}))
+        host = gnomon.sketch(X.cpu().numpy(), S, device="cpu")
+        if kind in ("block", "kronecker"):
+            said = raises(gnomon.DeviceError, lambda: gnomon.sketch(rows, S), kind, "sparse rows there")
+            check("CPU" in said, kind, said)
+            continue
+        there = gnomon.sketch(rows, S)
+        check(there.is_cuda and there.dtype == torch.float32 and tuple(there.shape) == (60, 64), kind, "sparse rows stay")
+        check(close(there.cpu(), torch.from_numpy(host), 1e-5), kind, "sparse rows beside dense ones")
+        check(torch.equal(gnomon.sketch(narrow, S), there), kind, "sparse rows with 32-bit indices")
+        out = torch.empty(60, 64, device="cuda")
+        check(gnomon.sketch(rows, S, out=out, allow_nonfinite=True) is out and torch.equal(out, there), kind, "out, sparse rows")
+    raises(TypeError, lambda: gnomon.neighbors(rows, 3), "neighbours of sparse rows there")
+    bad = torch.sparse_csr_tensor(rows.crow_indices(), rows.col_indices(), rows.values() * float("nan"), size=X.shape)
+    said = raises(ValueError, lambda: gnomon.sketch(bad, 8), "NaN in sparse rows")
+    check("NaN" in said, "NaN in sparse rows:", said)
+    try:
+        import scipy.sparse
+    except ImportError:
+        return
+    host = scipy.sparse.csr_matrix(X.cpu().numpy())
+    for kind in ("sjlt", "very-sparse", "gaussian"):
+        S = gnomon.operator(64, 3000, kind=kind, random_state=3)
+        cpu = gnomon.sketch(host, S, device="cpu")
+        check(gnomon.sketch(host, S, device="cuda").tobytes() == cpu.tobytes(), kind, "sparse rows from the host")
+        check(gnomon.sketch(rows, S).cpu().numpy().tobytes() == cpu.tobytes(), kind, "sparse rows: the CPU's bits")
+        out = torch.empty(60, 64, device="cuda")
+        gnomon.sketch(host, S, out=out)
+        check(out.cpu().numpy().tobytes() == cpu.tobytes(), kind, "sparse rows from the host to a tensor")
+
+
 class Interface:
     """Shows an array by __cuda_array_interface__ alone."""
 
@@ -382,7 +421,7 @@ def projector():
 
 def main():
     begun = time.perf_counter()
-    for part in (same_bytes, other_libraries, bad_input, searches, factors, order, streams, no_host_copy, overhead, projector):
+    for part in (same_bytes, sparse_rows, other_libraries, bad_input, searches, factors, order, streams, no_host_copy, overhead, projector):
         try:
             part()
         except Exception:

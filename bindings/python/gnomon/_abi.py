@@ -277,6 +277,7 @@ class gnomon_sketch_options(c.Structure):
         ("col", c.c_int64),
         ("allow_nonfinite", c.c_int),
         ("device_stream", c.c_void_p),
+        ("csr_memory", c.c_int),
     ]
 
 
@@ -1224,6 +1225,7 @@ FUNCTIONS = {
     "gnomon_context_device_kind": (c.c_char_p, [c.c_void_p]),
     "gnomon_context_device_found": (c.c_char_p, [c.c_void_p, c.c_int]),
     "gnomon_context_worked_on": (c.c_int, [c.c_void_p]),
+    "gnomon_context_declined": (c.c_char_p, [c.c_void_p]),
     "gnomon_dtype_size": (c.c_size_t, [c.c_int]),
     "gnomon_dtype_name": (c.c_char_p, [c.c_int]),
     "gnomon_matrix_check_finite": (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(c.c_int64), c.POINTER(c.c_int64)]),

@@ -90,13 +90,42 @@ class Placed:
         return self.code in _DOUBLE
 
 
-def _torch(x: Any, name: str, torch: Any) -> Placed:
+class PlacedRows(Placed):
+    """Sparse rows in a GPU's memory, a CSR tensor of PyTorch's, and their view."""
+
+    __slots__ = ("_kept",)
+    sparse = True
+
+    def __init__(self, x: Any, name: str, known: _Torch):
+        if x.dim() != 2:
+            raise ValueError(f"{name}: Expected 2D array, got {x.dim()}D array instead")
+        values = x.values().contiguous()
+        code = known.codes.get(values.dtype)
+        if code is None:
+            raise ValueError(f"{name} has dtype {values.dtype}; it must be a real floating point or integer type")
+        offsets, indices = (part.to(known.module.int64).contiguous() for part in (x.crow_indices(), x.col_indices()))
+        rows, cols = (int(n) for n in x.shape)
+        if len(offsets) != rows + 1 or len(indices) != len(values):
+            raise ValueError(f"{name}: {len(offsets)} row pointers, {len(indices)} column indices and {len(values)} values "
+                             f"do not make {rows} rows")
+        self.array, self.code, self.device, self.shape = x, code, x.get_device(), (rows, cols)
+        self.stream = known.stream(self.device) or _LEGACY
+        self.empty, self.bring, self.writable = functools.partial(known.empty, x), functools.partial(known.bring, x), False
+        self._kept = (offsets, indices, values)
+        index = ctypes.POINTER(ctypes.c_int64)
+        self.view: Any = _abi.gnomon_csr(rows, cols, ctypes.cast(offsets.data_ptr(), index),
+                                         ctypes.cast(indices.data_ptr() or None, index), values.data_ptr() or None, code)
+
+
+def _torch(x: Any, name: str, torch: Any, rows: bool) -> Placed:
     global _known
     known = _known
     if known is None or known.module is not torch:
         known = _known = _Torch(torch)
     if x.requires_grad:
         raise ValueError(f"{name} requires a gradient, which no call here passes on: give {name}.detach()")
+    if rows and x.layout is torch.sparse_csr:
+        return PlacedRows(x, name, known)
     if x.layout is not known.strided:
         raise TypeError(f"{name} is a tensor of layout {x.layout}; on a GPU it must be dense")
     code = known.codes.get(x.dtype)
@@ -186,12 +215,12 @@ def _dlpack(x: Any, name: str, device: int) -> Placed:
     return Placed((x, capsule), name, (tensor.data or 0) + tensor.byte_offset, code, shape, strides, device, None, None)
 
 
-def placed(x: Any, name: str) -> Optional[Placed]:
-    """The view of an array in a GPU's memory; None for anything else."""
+def placed(x: Any, name: str, rows: bool = False) -> Optional[Placed]:
+    """The view of an array in a GPU's memory, with ``rows`` also of sparse rows there; None for anything else."""
     torch: Any = sys.modules.get("torch")
     tensor: Any = getattr(torch, "Tensor", ())  # absent while PyTorch is being imported
     if isinstance(x, tensor):
-        return _torch(x, name, torch) if x.is_cuda else None
+        return _torch(x, name, torch, rows) if x.is_cuda else None
     if isinstance(x, type) or isinstance(x, np.ndarray):
         return None
     if hasattr(x, "__cuda_array_interface__"):

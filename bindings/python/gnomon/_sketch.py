@@ -12,7 +12,7 @@ from . import _abi
 from ._arrays import (ArrayLike, Dense, Points, Sparse, as_array, dense, float_dtype, integer, is_sparse, matrix, output,
                       output_beside, points, real)
 from ._context import Context, Progress, call, configured_device, lease, owned_context
-from ._device import Placed, place, placed
+from ._device import Placed, PlacedRows, place, placed
 from ._errors import DeviceError
 from ._library import lib
 from ._operator import Operator
@@ -70,17 +70,18 @@ def _options(**members: Any) -> _abi.gnomon_sketch_options:
 
 _FINITE = _options()
 _ANY = _options(allow_nonfinite=1)
-_placed_options: dict[tuple[bool, Optional[int]], Any] = {}
+_placed_options: dict[tuple[bool, Optional[int], bool], Any] = {}
 
 
-def _options_on(stream: Optional[int], allow_nonfinite: bool) -> Any:
+def _options_on(stream: Optional[int], allow_nonfinite: bool, rows: bool = False) -> Any:
     """Options of a call on this stream, made once: calls only read them, so that several may at a time."""
-    known = _placed_options.get((allow_nonfinite, stream))
+    known = _placed_options.get((allow_nonfinite, stream, rows))
     if known is None:
         if len(_placed_options) >= 64:  # of a program that makes ever new streams
             _placed_options.clear()
-        known = _placed_options[allow_nonfinite, stream] = _options(allow_nonfinite=int(allow_nonfinite),
-                                                                    device_stream=stream)
+        known = _options(allow_nonfinite=int(allow_nonfinite), device_stream=stream,
+                         csr_memory=_abi.GNOMON_DEVICE_MEMORY if rows else _abi.GNOMON_HOST)
+        _placed_options[allow_nonfinite, stream, rows] = known
     return known
 
 
@@ -101,12 +102,13 @@ def apply(op: Operator, x: Union[Points, Placed], out: Any, dtype: Any, allow_no
 def _apply_there(op: Operator, x: Union[Points, Placed], out: Any, dtype: Any, allow_nonfinite: bool,
                  n_jobs: Optional[int], device: Optional[str], progress: Progress) -> Any:
     """The same where points or output lie in a GPU's memory: there, on the stream that the caller works on."""
-    if isinstance(x, Sparse):
-        raise DeviceError("X is sparse, which is projected on the CPU; out lies elsewhere")
+    if isinstance(x, Sparse) and x.coo:
+        raise DeviceError("X has the format coo, which is projected on the CPU, and out lies elsewhere: give X.tocsr()")
     y = output_beside(out, (x.shape[0], op.shape[0]), float_dtype(dtype, x.double), (x,))
     device, stream = place(device, configured_device(), x, y)
-    call(_NAMES, n_jobs, device, progress, lib.gnomon_sketch, op.handle, ctypes.byref(x.view), ctypes.byref(y.view),
-         ctypes.byref(_options_on(stream, bool(allow_nonfinite))))
+    call(_NAMES, n_jobs, device, progress, lib.gnomon_sketch_csr if x.sparse else lib.gnomon_sketch, op.handle,
+         ctypes.byref(x.view), ctypes.byref(y.view),
+         ctypes.byref(_options_on(stream, bool(allow_nonfinite), isinstance(x, PlacedRows))))
     return y.array if out is None else out
 
 
@@ -121,8 +123,8 @@ def sketch(X: ArrayLike, n_components: Union[int, str, Operator], *, kind: str =
     X : array-like or sparse matrix of shape (n_samples, n_features), or iterator of them
         Points of any numeric type and any strides; they are not copied. Of an iterator of pieces (rows, all of as many
         features) the result is an iterator of their sketches, with the bits of one call. Arrays in a GPU's memory
-        (PyTorch's, CuPy's, ``__cuda_array_interface__``, DLPack) stay there, and so does the sketch, an array of the same
-        library; the work is done on that library's current stream.
+        (PyTorch's, also sparse ones of its layout ``sparse_csr``; CuPy's, ``__cuda_array_interface__``, DLPack) stay
+        there, and so does the sketch, an array of the same library; the work is done on that library's current stream.
     n_components : int, "auto" or Operator
         ``"auto"``: as many as `min_dim` asks for at ``eps``. An operator is applied as it is.
     kind : str
@@ -173,7 +175,7 @@ def sketch(X: ArrayLike, n_components: Union[int, str, Operator], *, kind: str =
         return _sketch_pieces(X, n_components, kind, random_state, eps, dtype, allow_nonfinite, n_jobs, device, progress,
                               parameters)
     else:
-        x = placed(X, "X")  # first, because a tensor takes a microsecond to say that it lacks an attribute
+        x = placed(X, "X", rows=True)  # first, because a tensor takes a microsecond to say that it lacks an attribute
         if x is None:
             x = Sparse(X, "X", coo=True) if is_sparse(X) else points(X, "X")
     op = _operator_for(x, n_components, kind, random_state, eps, parameters)

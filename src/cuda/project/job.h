@@ -10,6 +10,11 @@ gnomon_status gcu_sketch_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why
 bool gcu_adjoint_supported(const gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
 gnomon_status gcu_adjoint_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
 
+/* ---- csr/job.cu ---- */
+
+bool gcu_csr_supported(gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
+gnomon_status gcu_csr_job(gcu_state *s, const gnomon_sketch_job *job, gcu_why why);
+
 /* ---- stream.cu ---- */
 
 struct gcu_sketch_stream;

@@ -20,6 +20,7 @@ struct gcu_state {
     gcu_gpu gpu;
     cudaMemPool_t pool;
     size_t memory_most;   /* bytes a call may take, from GNOMON_CUDA_MEMORY; 0: what is free */
+    size_t memory_total;  /* of the GPU */
     cudaStream_t stream;  /* in turn with the legacy default stream */
     cudaStream_t in, out; /* copies to and from the GPU */
     gcu_stage stage[GCU_STAGES]; /* made when first needed */

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "points/view.h"
 #include "project/cascade/cascade.h"
 #include "project/rows.h"
 #include "project/sparse/scatter.h"
@@ -218,6 +219,19 @@ static bool overlaps(const gnomon_matrix *y, const void *data, int64_t count, gn
     return gnomon_views_overlap(y, &m);
 }
 
+/* Rows in a device's memory, whose arrays that device checks. */
+static gnomon_status sketch_there(gnomon_context *ctx, gnomon_where where, gnomon_sketch_job *job)
+{
+    const gnomon_csr *x = job->csr;
+    bool done;
+    GNOMON_FAIL_IF(x->rows > 0 && !x->offsets, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("x.offsets") " is NULL; %" PRId64 " + 1 numbers are due", x->rows);
+    GNOMON_TRY(gnomon_check_aligned(ctx, x->offsets, sizeof *x->offsets, "x", "offsets"));
+    GNOMON_TRY(gnomon_check_aligned(ctx, x->indices, sizeof *x->indices, "x", "indices"));
+    GNOMON_TRY(gnomon_check_aligned(ctx, x->values, gnomon_dtype_size(x->dtype), "x", "values"));
+    return gnomon_csr_on_device(ctx, where, job, &done);
+}
+
 /* All that csr and coo have in common. */
 static gnomon_status sketch(gnomon_context *ctx, gnomon_where where, const gnomon_operator *op,
                             gnomon_sparse_points *p, gnomon_dtype dtype, const gnomon_matrix *y,
@@ -232,7 +246,7 @@ static gnomon_status sketch(gnomon_context *ctx, gnomon_where where, const gnomo
     GNOMON_FAIL_IF(gnomon_dtype_size(dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("x.dtype") " is %d; it must be one of gnomon_dtype", (int)dtype);
     GNOMON_TRY(gnomon_job_options(ctx, op, options, "x", cols, &job));
-    GNOMON_TRY(gnomon_check_output(ctx, y, "y"));
+    GNOMON_TRY(gnomon_check_anywhere(ctx, y, "y", true));
     GNOMON_FAIL_IF(rows != y->rows, ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("x") " has %" PRId64 " rows and y has %" PRId64
                                    "; both must have one per point",
@@ -241,9 +255,12 @@ static gnomon_status sketch(gnomon_context *ctx, gnomon_where where, const gnomo
                    GNOMON_ARG("y") " has %" PRId64 " columns; the operator has %" PRId64 " rows%s",
                    y->cols, job.rows,
                    job.rows == op->descriptor.k ? "" : " in the range asked for");
-    GNOMON_TRY(gnomon_device_refuse(ctx, where, "sparse points are projected on the CPU"));
+    job.y = y;
+    job.csr = p->csr;
+    job.f64 = gnomon_dtype_needs_f64(dtype) || y->dtype == GNOMON_F64;
+    p->col = job.col;
+    if (p->csr && job.csr_memory != GNOMON_HOST) return sketch_there(ctx, where, &job);
     GNOMON_TRY(gnomon_sparse_check(ctx, p));
-    if (where == GNOMON_BY_CONTEXT) gnomon_context_set_worked(ctx, NULL);
     const int64_t count = nonzeros_of(p);
     const void *const values = p->csr ? p->csr->values : p->coo->values;
     const int64_t *const indices = p->csr ? p->csr->indices : p->coo->col_indices;
@@ -253,11 +270,20 @@ static gnomon_status sketch(gnomon_context *ctx, gnomon_where where, const gnomo
                    ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("x") " and y share memory; the output must lie apart from the input");
     if (job.check) GNOMON_TRY(gnomon_sparse_check_finite(ctx, p));
-    if (rows == 0) return GNOMON_OK;
-    job.y = y;
-    job.f64 = gnomon_dtype_needs_f64(dtype) || y->dtype == GNOMON_F64;
-    p->col = job.col;
-    return sketch_points(ctx, &job, p);
+    bool done = false;
+    job.sorted = p->sorted;
+    if (p->csr) {
+        GNOMON_TRY(gnomon_csr_on_device(ctx, where, &job, &done));
+    } else {
+        GNOMON_TRY(gnomon_check_output(ctx, y, "y"));
+        GNOMON_FAIL_IF(
+            job.csr_memory != GNOMON_HOST, ctx, GNOMON_ERROR_ARGUMENT,
+            GNOMON_ARG("options.csr_memory") " is 1; coordinate triplets lie on the host");
+        GNOMON_TRY(
+            gnomon_device_refuse(ctx, where, "coordinate triplets are projected on the CPU"));
+        if (where == GNOMON_BY_CONTEXT) gnomon_context_set_worked(ctx, NULL);
+    }
+    return done || rows == 0 ? GNOMON_OK : sketch_points(ctx, &job, p);
 }
 
 gnomon_status gnomon_sketch_csr_at(gnomon_context *ctx, gnomon_where where,

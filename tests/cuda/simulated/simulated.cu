@@ -4,6 +4,7 @@
 #include "cuda/join/sets.h"
 #include "cuda/lsh/lsh.h"
 #include "cuda/project/family.h"
+#include "cuda/project/job.h"
 #include "cuda/runtime/state.h"
 #include "cuda/search/search.h"
 #include "simulated.h"
@@ -379,6 +380,17 @@ bool gcu_join_sets_supported(gcu_state *, const gnomon_join_job *, gcu_why why)
 gnomon_status gcu_join_sets(gcu_state *, gnomon_join_job *, gcu_why why)
 {
     return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no joins");
+}
+
+bool gcu_csr_supported(gcu_state *, const gnomon_sketch_job *, gcu_why why)
+{
+    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU does not project sparse points");
+    return false;
+}
+
+gnomon_status gcu_csr_job(gcu_state *, const gnomon_sketch_job *, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU does not project sparse points");
 }
 
 bool gcu_hosvd_supported(gcu_state *, const gnomon_hosvd_job *, gcu_why why)
