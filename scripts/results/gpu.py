@@ -258,6 +258,28 @@ def set_searches(content):
                   peers=[(f"our CPU search, {r['cpu_threads']} threads, {r['cpu_queries']:,} of the queries:", r["cpu_ms"])])
 
 
+def sparse_rows(content):
+    """Whole calls from Python, rows and sketch in the GPU's memory."""
+    for r in content["results"]:
+        kind = r["kind"] + (f", s = {r['nonzeros']}" if "nonzeros" in r else "") + (f" {r['precision']}" if "precision" in r else "")
+        name = "TF-IDF" if r["rows"] == "tfidf" else "Zipf's law"
+        yield Job(f"`{kind}`, {name}, {r['n']:,} × {r['d']:,}, {r['stored']:,} nonzeros, k = {r['k']:,}", r["there_ms"], r["floor_ms"],
+                  "one read, one write",
+                  peers=[("cuSPARSE, dense operator made before:", r.get("spmm_ms")),
+                         ("cuSPARSE, sparse operator made before, sparse result:", r.get("spgemm_ms")),
+                         ("ours from host to host:", r.get("moved_ms")), (f"our CPU, {content['cores']} cores:", r.get("cpu_ms"))])
+
+
+def sparse_factors(content):
+    """From sparse rows on the host to factors there, beside a subspace iteration by cuSPARSE and cuSOLVER on the GPU."""
+    peers = {r["center"]: r.get("ms") for r in content["results"] if r["who"] != "gnomon"}
+    for r in content["results"]:
+        if r["who"] == "gnomon":
+            yield Job(f"{content['rows']:,} × {content['cols']:,}, {content['nonzeros']:,} nonzeros, rank {content['rank']}, "
+                      f"{content['iterations']} iterations{', centred' if r['center'] else ''}, within {r['limit_bytes'] / 2 ** 30:.0f} GiB of the GPU's memory" +
+                      (f" ({r['peak_bytes'] / 2 ** 30:.1f} in use)" if "peak_bytes" in r else ""), r["ms"], None, "", peers=[("cuSPARSE and cuSOLVER, rows and their transpose there before:", peers.get(r["center"]))])
+
+
 def anything(content):
     """A program that is not known here: what it says, and the bound if it names one."""
     for r in content["results"]:
@@ -273,6 +295,7 @@ PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Ve
             "srht": ("`srht`", srht), "model": ("`kronecker`", cascades),
             "gemm": ("Products of matrices", products), "join": ("Similarity join", joins), "join_hashes": ("Similarity join by hashing", hashed_joins),
             "join_sets": ("Similarity join of sets", set_joins), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer),
+            "csr": ("Sparse points", sparse_rows), "svd_sparse": ("Factorisation of sparse rows", sparse_factors),
             "search": ("Exact nearest neighbours", searches), "search_sets": ("Exact nearest sets", set_searches)}
 ELSEWHERE = {"thesis", "svd", "svd_torch", "svd_ways", "search_torch", "lsh", "report", "hosvd"}  # pages of their own
 
@@ -300,9 +323,10 @@ def one_gpu(gpu, programs):
             facts.append(f"cuBLAS, 8192³: FP16 {1e-12 * r['fp16']:.0f} TFLOP/s, SGEMM {1e-12 * r['sgemm']:.1f}")
         if "pinned_GBps" in r:
             facts.append(f"a plain copy to the GPU: {r['pinned_GBps']:.1f} GB/s pinned, {r['pageable_GBps']:.1f} pageable")
-    one = next(p for p in programs.values() if "multiprocessors" in p)
+    one = next((p for p in programs.values() if "cuda_driver" in p), None) or next(p for p in programs.values() if "multiprocessors" in p)
+    made_with = f", CUDA runtime {one['cuda_runtime']}, driver {one['cuda_driver']}" if "cuda_driver" in one else f", PyTorch {one['torch']}"
     commits = sorted({p["commit"][:12] for p in programs.values() if p.get("commit")})
-    head = (f"\n## {gpu}\n\n{one['multiprocessors']} multiprocessors, CUDA runtime {one['cuda_runtime']}, driver {one['cuda_driver']}"
+    head = (f"\n## {gpu}\n\n{one['multiprocessors']} multiprocessors{made_with}"
             f"{', commit ' + ', '.join(commits) if commits else ''}. " + ". ".join(facts) + ("." if facts else "") + "\n")
     if told:
         head += f"\n{sum(told)} of {len(told)} times are within their limits.\n"

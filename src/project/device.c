@@ -71,12 +71,14 @@ static gnomon_status run_csr(gnomon_device_call *call, void *job)
     return call->table->sparse_sketch(call->state, &theirs, call->why, sizeof call->why);
 }
 
-/* A GPU's time is that of moving rows and sketch over the link; one thread's, that of the products
- * and of the sketch. Measured by bench/gpu/csr.cu. */
-static const double link_bytes = 1.2e10, start_seconds = 3e-3;
-static const double dense_products = 4e9, sparse_products = 4e8, written_bytes = 4e9;
+/* Of rows and sketch on the host: seconds a byte over the link and a call on a GPU; of the CPU a
+ * nonzero and a byte of the sketch, and on one thread a product by dense and by sparse columns.
+ * Measured by bench/gpu/csr.py. Where no device has been looked for, that takes longer than most
+ * sketches. */
+static const double moved_byte = 5e-11, one_call = 2e-3, first_look = 0.25;
+static const double one_nonzero = 5e-9, written_byte = 4e-10;
+static const double dense_product = 5e-10, sparse_product = 2e-8;
 
-/* Of rows and sketch on the host. */
 static bool is_worth_it(gnomon_context *ctx, const gnomon_sketch_job *job)
 {
     const gnomon_csr *x = job->csr;
@@ -85,10 +87,11 @@ static bool is_worth_it(gnomon_context *ctx, const gnomon_sketch_job *job)
     const double sketch = (double)x->rows * (double)job->rows * (job->f64 ? 8 : 4);
     const double moved = nonzeros * (8 + (double)gnomon_dtype_size(x->dtype)) + sketch;
     const double products = nonzeros * (double)job->rows * a->fill;
-    const double rate = a->fill < 0.3 ? sparse_products : dense_products;
-    const double cpu =
-        (products / rate + sketch / written_bytes) / (double)gnomon_context_threads(ctx);
-    return cpu > start_seconds + moved / link_bytes;
+    const double cpu = nonzeros * one_nonzero + sketch * written_byte +
+                       products * (a->fill < 0.3 ? sparse_product : dense_product) /
+                           (double)gnomon_context_threads(ctx);
+    const double start = ctx->plugins.looked_for ? one_call : first_look;
+    return cpu > start + moved * moved_byte;
 }
 
 gnomon_status gnomon_csr_on_device(gnomon_context *ctx, gnomon_where where, gnomon_sketch_job *job,
@@ -100,7 +103,7 @@ gnomon_status gnomon_csr_on_device(gnomon_context *ctx, gnomon_where where, gnom
         .takes = takes_csr,
         .run = run_csr,
         .not_worth = !x && !y && !is_worth_it(ctx, job),
-        .because = "moving rows and sketch to a GPU and back takes longer than projecting here",
+        .because = "going to a GPU and back takes longer than projecting here",
         .there = x   ? "x"
                  : y ? "y"
                      : NULL};

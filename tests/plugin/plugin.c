@@ -107,6 +107,34 @@ static void stream_close(void *state, void *stream)
 }
 
 #ifdef PLUGIN_NO_GEMM
+#define rows_support NULL
+#define sketch_rows  NULL
+#else
+/* Sparse rows by operators of two rows. */
+static int rows_support(void *state, const struct gnomon_sketch_job *job, char *why,
+                        size_t why_size)
+{
+    (void)state;
+    snprintf(why, why_size, "the test device projects sparse rows to two numbers");
+    return job->rows == 2;
+}
+
+/* Tells where the rows lie, and whether they are known to ascend; the status is alpha. */
+static gnomon_status sketch_rows(void *state, const struct gnomon_sketch_job *job, char *why,
+                                 size_t why_size)
+{
+    (void)state;
+    float *first = job->y->data;
+    first[0] = (float)job->csr_memory;
+    first[1] = job->sorted ? 1.0f : 0.0f;
+    first[2] = (float)job->csr->rows;
+    snprintf(why, why_size, "the test device gives status %g", job->alpha);
+    job->host->about(job->host->user, "x", 7, 9);
+    return (gnomon_status)job->alpha;
+}
+#endif
+
+#ifdef PLUGIN_NO_GEMM
 #define factor_supports NULL
 #define factor          NULL
 #else
@@ -435,6 +463,8 @@ const gnomon_device_table *gnomon_plugin_entry(void)
         .search_close = seek_close,
         .lsh_supports = hash_supports,
         .lsh = hash,
+        .sparse_supports = rows_support,
+        .sparse_sketch = sketch_rows,
     };
     return &table;
 }

@@ -399,6 +399,81 @@ static void products_go_there(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Sparse rows: in a device's memory they are for the device to read; on the host they are checked
+ * before, and under auto few of them stay here. */
+static void sparse_points_go_there(void **state)
+{
+    (void)state;
+    const int64_t offsets[] = {0, 2, 3, 5, 6}, indices[] = {0, 4, 1, 3, 2, 3};
+    const float values[6] = {1, 1, 1, 1, 1, 1};
+    const gnomon_csr x = {4, 5, offsets, indices, values, GNOMON_F32};
+    float out[8] = {5, 5, 5, 5, 5, 5, 5, 5};
+    gnomon_matrix y = gnomon_matrix_rowmajor(out, GNOMON_F32, 4, 2);
+    gnomon_descriptor d = {.struct_size = sizeof d, .kind = GNOMON_SJLT, .k = 3, .d = 5};
+    gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx, *cpu;
+    gnomon_operator *op;
+    o.device = "cpu";
+    assert_int_equal(gnomon_context_create(&o, &cpu), GNOMON_OK);
+    assert_int_equal(gnomon_operator_create(cpu, &d, &op), GNOMON_OK);
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/good", 1);
+    o.device = "cuda";
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    options.rows = 2;
+    options.alpha = 0;
+    assert_int_equal(gnomon_sketch_csr(ctx, op, &x, &y, &options), GNOMON_OK);
+    assert_true(out[0] == 0 && out[1] == 0 && out[2] == 4); /* one row does not ascend */
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_PLUGIN);
+    assert_string_equal(gnomon_context_declined(ctx), "");
+    options.csr_memory = GNOMON_DEVICE_MEMORY;
+    assert_int_equal(gnomon_sketch_csr(ctx, op, &x, &y, &options), GNOMON_OK);
+    assert_true(out[0] == 1 && out[1] == 0);
+    options.alpha = GNOMON_ERROR_DATA;
+    int64_t row, col;
+    assert_int_equal(gnomon_sketch_csr(ctx, op, &x, &y, &options), GNOMON_ERROR_DATA);
+    assert_string_equal(gnomon_last_error(ctx), "the test device gives status 30");
+    assert_string_equal(gnomon_last_error_argument(ctx), "x");
+    gnomon_last_error_place(ctx, &row, &col);
+    assert_true(row == 7 && col == 9);
+    options.csr_memory = (gnomon_memory)2;
+    assert_int_equal(gnomon_sketch_csr(ctx, op, &x, &y, &options), GNOMON_ERROR_ARGUMENT);
+    says(gnomon_last_error(ctx), "options.csr_memory is 2");
+    options = (gnomon_sketch_options)GNOMON_SKETCH_OPTIONS_INIT;
+    y.cols = y.row_stride = 3;
+    y.rows = 2;
+    const gnomon_csr two = {2, 5, offsets, indices, values, GNOMON_F32};
+    assert_int_equal(gnomon_sketch_csr(ctx, op, &two, &y, &options), GNOMON_ERROR_DEVICE);
+    assert_string_equal(gnomon_last_error(ctx), "test declined: the test device projects sparse "
+                                                "rows to two numbers");
+    const gnomon_coo coo = {2, 5, 0, NULL, NULL, NULL, GNOMON_F32};
+    assert_int_equal(gnomon_sketch_coo(ctx, op, &coo, &y, &options), GNOMON_ERROR_DEVICE);
+    gnomon_context_destroy(ctx);
+
+    o.device = "auto";
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    assert_int_equal(gnomon_sketch_csr(ctx, op, &two, &y, &options), GNOMON_OK);
+    assert_int_equal(gnomon_context_worked_on(ctx), GNOMON_DEVICE_CPU);
+    says(gnomon_context_declined(ctx), "takes longer than projecting here");
+    options.csr_memory = GNOMON_DEVICE_MEMORY;
+    assert_int_equal(gnomon_sketch_csr(ctx, op, &two, &y, &options), GNOMON_ERROR_DEVICE);
+    assert_string_equal(gnomon_last_error(ctx),
+                        "x lies in a device's memory, and the device did not take the job: the "
+                        "test device projects sparse rows to two numbers");
+    assert_int_equal(gnomon_sketch_coo(ctx, op, &coo, &y, &options), GNOMON_ERROR_ARGUMENT);
+    gnomon_context_destroy(ctx);
+
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/no_gemm", 1);
+    o.device = "cuda";
+    options.csr_memory = GNOMON_HOST;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    assert_int_equal(gnomon_sketch_csr(ctx, op, &two, &y, &options), GNOMON_ERROR_DEVICE);
+    says(gnomon_last_error(ctx), "declined: it does not project sparse points");
+    gnomon_context_destroy(ctx);
+    gnomon_operator_destroy(op);
+    gnomon_context_destroy(cpu);
+}
+
 /* Sets: the device leaves out what shares nothing, and says that a base is not sound. */
 static void sets_go_there(gnomon_context *ctx)
 {
@@ -878,6 +953,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(means_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(factorisations_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(sparse_rows_go_there, clear, clear),
+        cmocka_unit_test_setup_teardown(sparse_points_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(tensors_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(searches_go_there, clear, clear),
         cmocka_unit_test_setup_teardown(hashing_goes_there, clear, clear),

@@ -114,7 +114,7 @@ class PlacedRows(Placed):
         self._kept = (offsets, indices, values)
         index = ctypes.POINTER(ctypes.c_int64)
         self.view: Any = _abi.gnomon_csr(rows, cols, ctypes.cast(offsets.data_ptr(), index),
-                                         ctypes.cast(indices.data_ptr() or None, index), values.data_ptr() or None, code)
+                                         ctypes.cast(indices.data_ptr(), index), values.data_ptr() or None, code)
 
 
 def _torch(x: Any, name: str, torch: Any, rows: bool) -> Placed:
