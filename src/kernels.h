@@ -134,17 +134,32 @@ typedef struct gnomon_kernels {
     void (*normal_f64)(int64_t rows, const int64_t *offsets, const int64_t *indices,
                        const double *values, const double *less, int64_t stride, const double *z,
                        double *w);
-    /* The same a row at a time, of either precision's values: GNOMON_LANES sums in fp64 of
-     * values[i] z[indices[i] * stride + l], and w[indices[i] * stride + l] += values[i] y[l]. Both
-     * run over i in order, by fused multiply-adds. */
-    void (*gather_f32)(int64_t count, const int64_t *indices, const void *values, bool f64,
-                       int64_t stride, const float *z, double *sums);
-    void (*gather_f64)(int64_t count, const int64_t *indices, const void *values, bool f64,
-                       int64_t stride, const double *z, double *sums);
-    void (*scatter_f32)(int64_t count, const int64_t *indices, const void *values, bool f64,
-                        int64_t stride, const float *y, float *w);
-    void (*scatter_f64)(int64_t count, const int64_t *indices, const void *values, bool f64,
-                        int64_t stride, const double *y, double *w);
+    /* The same for GNOMON_NORMAL / 2 columns, with the same numbers. */
+    void (*half_f32)(int64_t rows, const int64_t *offsets, const int64_t *indices,
+                     const float *values, const float *less, int64_t stride, const float *z,
+                     float *w);
+    void (*half_f64)(int64_t rows, const int64_t *offsets, const int64_t *indices,
+                     const double *values, const double *less, int64_t stride, const double *z,
+                     double *w);
+    /* A row at a time, of either precision's values: GNOMON_LANES sums in fp64 of values[i]
+     * z[indices[i] * stride + l], and w[indices[i] * stride + l] += values[i] y[l]. Both run over
+     * i < count in order, by fused multiply-adds. 'known' of the indices may be read, count or
+     * more: what the next ones name is fetched early. */
+    void (*gather_f32)(int64_t count, int64_t known, const int64_t *indices, const void *values,
+                       bool f64, int64_t stride, const float *z, double *sums);
+    void (*gather_f64)(int64_t count, int64_t known, const int64_t *indices, const void *values,
+                       bool f64, int64_t stride, const double *z, double *sums);
+    void (*scatter_f32)(int64_t count, int64_t known, const int64_t *indices, const void *values,
+                        bool f64, int64_t stride, const float *y, float *w);
+    void (*scatter_f64)(int64_t count, int64_t known, const int64_t *indices, const void *values,
+                        bool f64, int64_t stride, const double *y, double *w);
+    /* Of blocks of GNOMON_NORMAL columns without gaps: sums (GNOMON_NORMAL x GNOMON_NORMAL) = a^T b
+     * over so many rows, and b += a m. Sums run over rows, and over a's columns, in order, by fused
+     * multiply-adds. */
+    void (*cross_f32)(int64_t rows, const float *a, const float *b, float *sums);
+    void (*cross_f64)(int64_t rows, const double *a, const double *b, double *sums);
+    void (*combine_f32)(int64_t rows, const float *a, const float *m, float *b);
+    void (*combine_f64)(int64_t rows, const double *a, const double *m, double *b);
 
     const gnomon_search_kernels *search;
     /* ranked[i] = 2^32 * (the squared distance of query from the code of ids[i]) + ids[i], for i <

@@ -165,9 +165,9 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  * equal. A constant column has scale 1 and becomes 0, as does a single row. The squares about the
  * mean are summed in a separate pass, in double-double arithmetic, without intermediate overflow or
  * underflow (Blue 1978). Dense rows are divided in fp64 before they are rounded to the
- * computation's type. Sparse rows stay sparse: their values are divided once (a copy of the values
- * in fp64) and the products of mean_j / scale_j are subtracted, with the bounds above and c + 6 in
- * place of c + 4. This runs on the CPU only: with a named device it is an error.
+ * computation's type. Sparse rows stay sparse: their values are divided in fp64, piece by piece,
+ * and the products of mean_j / scale_j are subtracted, with the bounds above and c + 6 in place of
+ * c + 4. This runs on the CPU only: with a named device it is an error.
  *
  * Explained variance: explained_ratio[i] is s_i^2 / norm^2, the share of component i in |A|_F^2;
  * with center it is the share of the total variance (PCA.explained_variance_ratio_ of
@@ -237,6 +237,18 @@ typedef struct gnomon_svd_rows {
     gnomon_status (*rewind)(void *user);
 } gnomon_svd_rows;
 
+/* The same for sparse rows, for example by gnomon_reader_next_csr. */
+typedef struct gnomon_svd_sparse_rows {
+    void *user;
+    int64_t rows, cols; /* rows -1: known at the end only */
+    gnomon_dtype dtype; /* of the values of all pieces: F32 or F64 */
+    /* Sets *csr to the next rows: at most max_rows of them and, unless a single row has more, at
+     * most max_nonzeros entries; 0 rows at the end. The view is read before the next call. */
+    gnomon_status (*next)(void *user, int64_t max_rows, int64_t max_nonzeros, gnomon_csr *csr);
+    /* Goes back to the first row; must not be NULL. */
+    gnomon_status (*rewind)(void *user);
+} gnomon_svd_sparse_rows;
+
 /* Factors a dense matrix, in host memory or a GPU's, of any element type (F16, BF16 and small
  * integers as F32, 32- and 64-bit integers as F64) and any strides; options must not be NULL, since
  * they hold the rank. The caller frees *out by gnomon_svd_free. Memory: about 2 (m + n) * columns
@@ -270,6 +282,33 @@ GNOMON_API gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a
  * Errors: also what the callbacks return. */
 GNOMON_API gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
                                            const gnomon_svd_options *options, gnomon_svd *out);
+
+/* gnomon_svd_csr for sparse rows that come piece by piece, as often as there are passes: a piece
+ * (2^18 entries, with a memory limit below 128 MiB fewer) and the factors are in memory, with the
+ * working memory of gnomon_svd_csr. The bits are those of gnomon_svd_csr, whatever the pieces are.
+ * Checking the rows takes one more pass, center two and standardize three. The CPU does the work,
+ * with callbacks from the calling thread.
+ * Errors: as gnomon_svd_csr, and what the callbacks return; also
+ *  - UNSUPPORTED: single_pass
+ *  - SHAPE: a pass gives another number of rows than the first one, or than rows.rows
+ *  - ARGUMENT: rewind is NULL; a piece is larger than asked for, or its columns or type are not
+ *    those of rows
+ *  - DATA: a broken piece */
+GNOMON_API gnomon_status gnomon_svd_csr_stream(gnomon_context *ctx,
+                                               const gnomon_svd_sparse_rows *rows,
+                                               const gnomon_svd_options *options, gnomon_svd *out);
+
+/* About how many bytes gnomon_svd_csr_stream takes at most for rows of so many columns, beside a
+ * piece and with the result counted in, with the context's threads and under its memory_limit;
+ * gnomon_svd_csr takes no more. options as for these, with a fixed rank; with a tolerance it is
+ * what options.rank columns take. dtype is the values' type. A context whose memory_limit was set,
+ * not left at 0, has sparse rows factored within it on the CPU: where a Krylov space needs more,
+ * power iterations are done instead, and where they do, the calls fail with MEMORY before the rows
+ * are projected. Two cases take more: singular values that span more than 2^14 in single precision
+ * (a copy of U in double precision) and dependent columns (a copy of U). -1: an argument is not
+ * valid, or the number does not fit. */
+GNOMON_API int64_t gnomon_svd_memory(gnomon_context *ctx, int64_t rows, int64_t cols,
+                                     gnomon_dtype dtype, const gnomon_svd_options *options);
 
 /* A factorisation for gnomon_svd_transform: members of gnomon_svd, or of a file that gnomon svd
  * wrote. */

@@ -62,6 +62,7 @@ gnomon_status gnomon_context_create(const gnomon_context_options *options, gnomo
     ctx->progress = o.progress;
     ctx->progress_user = o.progress_user;
     ctx->memory_limit = o.memory_limit ? o.memory_limit : DEFAULT_MEMORY_LIMIT;
+    ctx->memory_limited = o.memory_limit != 0;
     ctx->seed = o.seed;
     ctx->plugins.spec = spec;
 

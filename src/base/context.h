@@ -28,6 +28,7 @@ struct gnomon_context {
     void *progress_user;
     int64_t progress_last; /* nanoseconds of the monotonic clock; 0: none yet */
     int64_t memory_limit;
+    bool memory_limited; /* it was given */
     uint64_t seed;
     gnomon_pool pool;
     gnomon_plugins plugins;

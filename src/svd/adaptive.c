@@ -108,8 +108,7 @@ static gnomon_status measure(blocks *b)
 {
     gnomon_factor *f = b->f;
     b->checks++;
-    if (f->source.csr == NULL)
-        return gnomon_row_source_residual(&f->source, &f->q, &f->bt, &f->rest);
+    if (!f->source.sparse) return gnomon_row_source_residual(&f->source, &f->q, &f->bt, &f->rest);
     gnomon_tall g = {0}, e = {0};
     double estimate;
     gnomon_status status = gnomon_test_vectors(f, b->checks << 20, SPARSE_TEST_VECTORS, &g);
@@ -152,7 +151,7 @@ static gnomon_status run(blocks *b)
     GNOMON_TRY(gnomon_factor_operator(f, b->most, false));
     /* Far from those of the certificate, and of the closer looks. */
     gnomon_status status = gnomon_test_vectors(
-        f, (int64_t)1 << 19, f->source.csr != NULL ? SPARSE_TEST_VECTORS : DENSE_TEST_VECTORS, &g);
+        f, (int64_t)1 << 19, f->source.sparse ? SPARSE_TEST_VECTORS : DENSE_TEST_VECTORS, &g);
     if (status == GNOMON_OK)
         status = gnomon_tall_make(f->ctx, f->f64, f->source.rows, g.cols, false, "test vectors",
                                   &b->left);

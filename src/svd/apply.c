@@ -8,6 +8,7 @@
 #include "project/blocks.h"
 #include "project/job.h"
 #include "svd/center.h"
+#include "svd/panels.h"
 #include "svd/row_source.h"
 
 #include <math.h>
@@ -124,10 +125,10 @@ static void gather(const product *p, int64_t row, int64_t col, int64_t width, do
     const bool f64 = a->dtype == GNOMON_F64;
     if (width == GNOMON_LANES) {
         if (p->f64)
-            p->kernels->gather_f64(count, indices, values_at(a, first), f64, in->cols,
+            p->kernels->gather_f64(count, count, indices, values_at(a, first), f64, in->cols,
                                    offset(in, 0, col), sums);
         else
-            p->kernels->gather_f32(count, indices, values_at(a, first), f64, in->cols,
+            p->kernels->gather_f32(count, count, indices, values_at(a, first), f64, in->cols,
                                    offset(in, 0, col), sums);
         return;
     }
@@ -169,9 +170,9 @@ static void scatter(const product *p, bool f64, int64_t row, int64_t width, cons
     const bool of_f64 = a->dtype == GNOMON_F64;
     if (width == GNOMON_LANES) {
         if (f64)
-            p->kernels->scatter_f64(count, indices, values_at(a, first), of_f64, s, in, out);
+            p->kernels->scatter_f64(count, count, indices, values_at(a, first), of_f64, s, in, out);
         else
-            p->kernels->scatter_f32(count, indices, values_at(a, first), of_f64, s, in, out);
+            p->kernels->scatter_f32(count, count, indices, values_at(a, first), of_f64, s, in, out);
         return;
     }
     for (int64_t i = 0; i < count; i++)
@@ -314,10 +315,12 @@ gnomon_status gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece
     return GNOMON_OK;
 }
 
-/* out = (piece - 1 mean^T) S^T for sparse rows: both terms in fp64. */
+/* out = (piece - 1 mean^T) S^T for sparse rows, some of them at a time: both terms in fp64. */
 static gnomon_status sketch_centered(gnomon_row_source *source, const gnomon_piece *piece,
                                      const gnomon_operator *op, int64_t row, const gnomon_tall *out)
 {
+    enum { MOST_ROWS = 4096 };
+    gnomon_context *ctx = source->ctx;
     gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
     options.row = row;
     options.rows = out->cols;
@@ -326,28 +329,29 @@ static gnomon_status sketch_centered(gnomon_row_source *source, const gnomon_pie
         zero(out);
         return GNOMON_OK;
     }
-    gnomon_tall y = *out;
+    gnomon_tall y = {0};
     double *correction = NULL;
-    if (!out->f64)
-        GNOMON_TRY(
-            gnomon_tall_make(source->ctx, true, out->rows, out->cols, false, "a projection", &y));
-    const gnomon_matrix to = gnomon_matrix_rowmajor(y.data, GNOMON_F64, piece->rows, y.cols);
-    gnomon_status status =
-        gnomon_sketch_csr_at(source->ctx, GNOMON_ON_CPU, op, &piece->csr, &to, &options);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc(source->ctx, y.cols, sizeof *correction, "the mean's projection",
-                              &correction);
+    gnomon_status status = gnomon_tall_make(ctx, true, gnomon_min(MOST_ROWS, piece->rows),
+                                            out->cols, false, "a projection", &y);
     if (status == GNOMON_OK)
         status =
-            gnomon_center_sketch(source->ctx, op, row, source->center.offset, y.cols, correction);
-    if (status == GNOMON_OK) {
-        for (int64_t j = 0; j < y.cols; j++)
-            correction[j] = ldexp(correction[j], -source->exponent);
-        gnomon_center_subtract(source->ctx, &y, correction);
-        if (!out->f64) gnomon_tall_convert(source->ctx, &y, out);
+            gnomon_alloc(ctx, y.cols, sizeof *correction, "the mean's projection", &correction);
+    if (status == GNOMON_OK)
+        status = gnomon_center_sketch(ctx, op, row, source->center.offset, y.cols, correction);
+    for (int64_t j = 0; status == GNOMON_OK && j < y.cols; j++)
+        correction[j] = ldexp(correction[j], -source->exponent);
+    for (int64_t from = 0; from < piece->rows && status == GNOMON_OK; from += y.rows) {
+        y.rows = gnomon_min(y.rows, piece->rows - from);
+        const gnomon_csr some = gnomon_csr_rows(&piece->csr, from, y.rows);
+        const gnomon_matrix to = gnomon_matrix_rowmajor(y.data, GNOMON_F64, y.rows, y.cols);
+        const gnomon_tall part = {gnomon_tall_row(out, from), y.rows, y.cols, out->f64};
+        status = gnomon_sketch_csr_at(ctx, GNOMON_ON_CPU, op, &some, &to, &options);
+        if (status != GNOMON_OK) break;
+        gnomon_center_subtract(ctx, &y, correction);
+        gnomon_tall_convert(ctx, &y, &part);
     }
-    gnomon_free(source->ctx, correction);
-    if (!out->f64) gnomon_tall_drop(source->ctx, &y);
+    gnomon_free(ctx, correction);
+    gnomon_tall_drop(ctx, &y);
     return status;
 }
 
@@ -385,10 +389,21 @@ gnomon_status gnomon_row_source_sketch(gnomon_row_source *source, const gnomon_o
     }
 }
 
+/* A centred matrix whose rows are all equal is 0, rounding included. */
+static bool is_zero(const gnomon_row_source *source)
+{
+    return source->sparse && source->centered && source->norm == 0;
+}
+
 gnomon_status gnomon_row_source_apply(gnomon_row_source *source, const gnomon_tall *w,
                                       const gnomon_tall *y)
 {
     gnomon_piece piece;
+    if (is_zero(source)) {
+        zero(y);
+        return GNOMON_OK;
+    }
+    if (source->sparse) return gnomon_panels_apply(source, w, y);
     GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
         GNOMON_TRY(gnomon_row_source_next(source, &piece));
@@ -409,6 +424,8 @@ gnomon_status gnomon_row_source_add_adjoint(gnomon_row_source *source, const gno
                                             const gnomon_tall *z)
 {
     gnomon_piece piece;
+    if (is_zero(source)) return GNOMON_OK;
+    if (source->sparse) return gnomon_panels_adjoint(source, q, z);
     GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
         GNOMON_TRY(gnomon_row_source_next(source, &piece));
@@ -433,24 +450,13 @@ gnomon_status gnomon_row_source_apply_f64(gnomon_row_source *source, const gnomo
                                           const gnomon_tall *y)
 {
     gnomon_piece piece;
-    if (source->f64) return gnomon_row_source_apply(source, w, y);
+    if (source->f64 || source->sparse) return gnomon_row_source_apply(source, w, y);
     GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
         GNOMON_TRY(gnomon_row_source_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall out = part(y, &piece);
-        if (piece.sparse && source->centered) {
-            GNOMON_TRY(apply_centered(source, &piece, w, &out));
-        } else if (piece.sparse) {
-            product p = {.piece = &piece,
-                         .kernels = gnomon_context_kernels(source->ctx),
-                         .in = w,
-                         .out = &out};
-            gnomon_parallel(source->ctx, (piece.rows + SPARSE_ROWS - 1) / SPARSE_ROWS, apply_sparse,
-                            &p);
-        } else {
-            GNOMON_TRY(multiply_closely(source->ctx, &piece.dense, w, 0, &out));
-        }
+        GNOMON_TRY(multiply_closely(source->ctx, &piece.dense, w, 0, &out));
     }
 }
 
@@ -458,7 +464,7 @@ gnomon_status gnomon_row_source_adjoint_f64(gnomon_row_source *source, const gno
                                             const gnomon_tall *z)
 {
     gnomon_piece piece;
-    if (source->f64 || source->csr != NULL) return gnomon_row_source_adjoint(source, q, z);
+    if (source->f64 || source->sparse) return gnomon_row_source_adjoint(source, q, z);
     GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
         GNOMON_TRY(gnomon_row_source_next(source, &piece));

@@ -58,7 +58,7 @@ gnomon_status gnomon_center_open(gnomon_row_source *s)
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_times(2, cols), sizeof *c->sums,
                                  "sums of the columns", &c->sums));
     const bool elsewhere = s->matrix != NULL && s->matrix->memory != GNOMON_HOST;
-    if (s->csr != NULL || elsewhere) return GNOMON_OK;
+    if (s->sparse || elsewhere) return GNOMON_OK;
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(capacity, cols), sizeof *c->rows,
                             "rows to be centred", &c->rows));
     return gnomon_alloc(s->ctx, gnomon_times(2 * gnomon_ceil_div(capacity, SUM_ROWS), cols),
@@ -434,23 +434,53 @@ gnomon_status gnomon_center_next(gnomon_row_source *s, gnomon_piece *piece)
 
 /* ---- sparse rows ---- */
 
-static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *largest)
+/* Does something with the rows of a piece. */
+typedef gnomon_status (*piece_fn)(gnomon_row_source *s, const gnomon_piece *piece, void *arg);
+
+/* The same with all rows as they are stored, a pass. */
+static gnomon_status over_pieces(gnomon_row_source *s, piece_fn fn, void *arg)
 {
-    const gnomon_csr *a = s->csr;
+    gnomon_piece piece;
+    GNOMON_TRY(gnomon_row_source_rewind(s));
+    for (;;) {
+        GNOMON_TRY(gnomon_row_source_next_stored(s, &piece));
+        if (piece.rows == 0) return GNOMON_OK;
+        GNOMON_TRY(fn(s, &piece, arg));
+    }
+}
+
+typedef struct sums_task {
+    double factor, largest;
+} sums_task;
+
+static gnomon_status sum_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
+{
+    const gnomon_csr *a = &piece->csr;
+    sums_task *t = arg;
     gnomon_centering *c = &s->center;
-    const double factor = ldexp(1.0, -shift);
-    memset(c->sums, 0, 2 * (size_t)s->cols * sizeof *c->sums);
-    *largest = 0;
     for (int64_t row = 0; row < a->rows; row++) {
         for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
              i++) {
             const double x = gnomon_value_as_f64(a->values, a->dtype, i);
             const int64_t j = a->indices[i];
-            if (!isfinite(x)) return gnomon_row_source_refuse(s, row, j);
-            *largest = fmax(*largest, fabs(x));
-            add(factor * x, &c->sums[j], &c->sums[s->cols + j]);
+            if (!isfinite(x)) return gnomon_row_source_refuse(s, piece->row + row, j);
+            t->largest = fmax(t->largest, fabs(x));
+            add(t->factor * x, &c->sums[j], &c->sums[s->cols + j]);
         }
+        const int64_t count = a->offsets[row + 1] - a->offsets[row];
+        s->nonzeros += count;
+        s->longest = count > s->longest ? count : s->longest;
     }
+    return GNOMON_OK;
+}
+
+static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *largest)
+{
+    sums_task t = {.factor = ldexp(1.0, -shift)};
+    memset(s->center.sums, 0, 2 * (size_t)s->cols * sizeof *s->center.sums);
+    s->nonzeros = s->longest = 0;
+    GNOMON_TRY(over_pieces(s, sum_piece, &t));
+    *largest = t.largest;
     return GNOMON_OK;
 }
 
@@ -472,55 +502,82 @@ static double deviation(const gnomon_row_source *s, int64_t j, double x, double 
     return s->standardized ? over(less, factor * s->center.scale[j]) : less;
 }
 
-/* The squares of what is factored, of which no difference is taken: those of the entries less the
- * mean, and the mean's for each that is not there. */
-static double sparse_squares(const gnomon_row_source *s, cell *cells, int64_t *row_terms)
+/* Sums over sparse rows whose entries of one place add up. */
+typedef struct cells_task {
+    cell *cells; /* one a column */
+    double factor, squares;
+    void *sums;
+} cells_task;
+
+static gnomon_status make_cells(const gnomon_row_source *s, cell **cells)
 {
-    const gnomon_csr *a = s->csr;
-    const double factor = s->standardized ? halving(s) : ldexp(1.0, -s->exponent);
-    double squares = 0;
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof **cells, "columns", cells));
     for (int64_t j = 0; j < s->cols; j++)
-        cells[j] = (cell){-1, 0, 0};
+        (*cells)[j] = (cell){-1, 0, 0};
+    return GNOMON_OK;
+}
+
+/* The entries of a row, added up in their columns. */
+static void add_up(const cells_task *t, const gnomon_csr *a, int64_t row, int64_t first,
+                   int64_t end)
+{
+    for (int64_t i = first; i < end; i++) {
+        cell *const at = &t->cells[a->indices[i]];
+        if (at->row != row) *at = (cell){row, at->rows + 1, 0};
+        at->sum += t->factor * gnomon_value_as_f64(a->values, a->dtype, i);
+    }
+}
+
+static gnomon_status square_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
+{
+    const gnomon_csr *a = &piece->csr;
+    cells_task *t = arg;
     for (int64_t row = 0; row < a->rows; row++) {
         const int64_t first = a->offsets[row] - a->offsets[0];
         const int64_t end = a->offsets[row + 1] - a->offsets[0];
         double sum = 0;
-        if (end - first > *row_terms) *row_terms = end - first;
+        add_up(t, a, piece->row + row, first, end);
         for (int64_t i = first; i < end; i++) {
-            cell *const at = &cells[a->indices[i]];
-            if (at->row != row) *at = (cell){row, at->rows + 1, 0};
-            at->sum += factor * gnomon_value_as_f64(a->values, a->dtype, i);
-        }
-        for (int64_t i = first; i < end; i++) {
-            cell *const at = &cells[a->indices[i]];
-            if (at->row != row) continue;
-            const double x = deviation(s, a->indices[i], at->sum, factor);
+            cell *const at = &t->cells[a->indices[i]];
+            if (at->row != piece->row + row) continue;
+            const double x = deviation(s, a->indices[i], at->sum, t->factor);
             sum += x * x;
             at->row = -1; /* once */
         }
-        squares += sum;
+        t->squares += sum;
     }
+    return GNOMON_OK;
+}
+
+/* s->squares of what is factored, of which no difference is taken: those of the entries less the
+ * mean, and the mean's for each that is not there. */
+static gnomon_status sparse_squares(gnomon_row_source *s, cell *cells)
+{
+    cells_task t = {cells, s->standardized ? halving(s) : ldexp(1.0, -s->exponent), 0, NULL};
+    GNOMON_TRY(over_pieces(s, square_piece, &t));
     for (int64_t j = 0; j < s->cols; j++) {
-        const double x = deviation(s, j, 0, factor);
-        squares += (double)(a->rows - cells[j].rows) * x * x;
+        const double x = deviation(s, j, 0, t.factor);
+        t.squares += (double)(s->rows - cells[j].rows) * x * x;
     }
-    return squares;
+    s->squares = t.squares;
+    return GNOMON_OK;
 }
 
 static gnomon_status measure_sparse(gnomon_row_source *s)
 {
     gnomon_centering *c = &s->center;
     const double factor = ldexp(1.0, -s->exponent);
-    int64_t row_terms = 0, col_terms = 0;
+    int64_t col_terms = 0;
     double means = 0;
     cell *cells = NULL;
-    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *cells, "columns", &cells));
-    s->squares = sparse_squares(s, cells, &row_terms);
-    for (int64_t j = 0; j < s->cols; j++) {
+    GNOMON_TRY(make_cells(s, &cells));
+    const gnomon_status status = sparse_squares(s, cells);
+    for (int64_t j = 0; status == GNOMON_OK && j < s->cols; j++) {
         col_terms = cells[j].rows > col_terms ? cells[j].rows : col_terms;
         means += (factor * c->offset[j]) * (factor * c->offset[j]);
     }
     gnomon_free(s->ctx, cells);
+    GNOMON_TRY(status);
     s->norm = sqrt(s->squares);
     GNOMON_FAIL_IF(!isfinite(s->norm), s->ctx, GNOMON_ERROR_OVERFLOW,
                    GNOMON_ARG("a") " has entries of one place whose sum is beyond fp64");
@@ -530,7 +587,7 @@ static gnomon_status measure_sparse(gnomon_row_source *s)
     const double all_means = sqrt((double)s->rows * means);
     const double both = sqrt(s->squares + all_means * all_means) + all_means;
     c->magnitude = both;
-    c->rounding = s->norm > 0 ? ((double)row_terms + more) * 0x1p-53 * both : 0;
+    c->rounding = s->norm > 0 ? ((double)s->longest + more) * 0x1p-53 * both : 0;
     c->rounding_adjoint = s->norm > 0 ? ((double)col_terms + more) * 0x1p-53 * both : 0;
     return GNOMON_OK;
 }
@@ -596,33 +653,34 @@ static gnomon_status spread_dense(gnomon_row_source *s, square_sum *sums)
     }
 }
 
-static gnomon_status spread_sparse(gnomon_row_source *s, square_sum *sums)
+static gnomon_status spread_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
 {
-    const gnomon_csr *a = s->csr;
-    const double factor = halving(s), *mean = s->center.mean;
-    cell *cells = NULL;
-    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *cells, "columns", &cells));
-    for (int64_t j = 0; j < s->cols; j++)
-        cells[j] = (cell){-1, 0, 0};
+    const gnomon_csr *a = &piece->csr;
+    const cells_task *t = arg;
+    square_sum *sums = t->sums;
     for (int64_t row = 0; row < a->rows; row++) {
         const int64_t first = a->offsets[row] - a->offsets[0];
         const int64_t end = a->offsets[row + 1] - a->offsets[0];
+        add_up(t, a, piece->row + row, first, end);
         for (int64_t i = first; i < end; i++) {
-            cell *const at = &cells[a->indices[i]];
-            if (at->row != row) *at = (cell){row, at->rows + 1, 0};
-            at->sum += factor * gnomon_value_as_f64(a->values, a->dtype, i);
-        }
-        for (int64_t i = first; i < end; i++) {
-            cell *const at = &cells[a->indices[i]];
-            if (at->row != row) continue;
-            add_square(&sums[a->indices[i]], at->sum - factor * mean[a->indices[i]], 1);
-            at->row = -1; /* once */
+            const int64_t j = a->indices[i];
+            if (t->cells[j].row != piece->row + row) continue;
+            add_square(&sums[j], t->cells[j].sum - t->factor * s->center.mean[j], 1);
+            t->cells[j].row = -1; /* once */
         }
     }
-    for (int64_t j = 0; j < s->cols; j++)
-        add_square(&sums[j], factor * mean[j], (double)(a->rows - cells[j].rows));
-    gnomon_free(s->ctx, cells);
     return GNOMON_OK;
+}
+
+static gnomon_status spread_sparse(gnomon_row_source *s, square_sum *sums)
+{
+    cells_task t = {.factor = halving(s), .sums = sums};
+    GNOMON_TRY(make_cells(s, &t.cells));
+    const gnomon_status status = over_pieces(s, spread_piece, &t);
+    for (int64_t j = 0; status == GNOMON_OK && j < s->cols; j++)
+        add_square(&sums[j], t.factor * s->center.mean[j], (double)(s->rows - t.cells[j].rows));
+    gnomon_free(s->ctx, t.cells);
+    return status;
 }
 
 /* center.scale and, of sparse rows, center.offset. No scaling is needed then: what is left of a
@@ -637,7 +695,7 @@ static gnomon_status find_scale(gnomon_row_source *s)
     GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *c->scale, "standard deviations", &c->scale));
     GNOMON_TRY(
         gnomon_alloc_zero(s->ctx, s->cols, sizeof *sums, "sums of squares of columns", &sums));
-    const gnomon_status status = s->csr != NULL ? spread_sparse(s, sums) : spread_dense(s, sums);
+    const gnomon_status status = s->sparse ? spread_sparse(s, sums) : spread_dense(s, sums);
     for (int64_t j = 0; status == GNOMON_OK && j < s->cols; j++) {
         c->scale[j] = root_mean(&sums[j], (double)(s->rows - 1)) / halving(s);
         if (!isfinite(c->scale[j]) && beyond < 0) beyond = j;
@@ -648,7 +706,7 @@ static gnomon_status find_scale(gnomon_row_source *s)
                    GNOMON_ARG("a") " has a standard deviation beyond fp64 in column %" PRId64
                                    " (counted from 0)",
                    beyond);
-    if (s->csr == NULL) return GNOMON_OK;
+    if (!s->sparse) return GNOMON_OK;
     c->offset = NULL;
     GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *c->offset, "means of columns", &c->offset));
     for (int64_t j = 0; j < s->cols; j++)
@@ -660,10 +718,10 @@ gnomon_status gnomon_center_find(gnomon_row_source *s)
 {
     if (s->center.sums != NULL) return GNOMON_OK;
     GNOMON_TRY(gnomon_center_open(s));
-    GNOMON_TRY(find(s, s->csr != NULL ? sum_sparse : sum_dense, &s->largest));
+    GNOMON_TRY(find(s, s->sparse ? sum_sparse : sum_dense, &s->largest));
     s->exponent = gnomon_row_source_exponent(s->f64, s->largest);
     if (s->standardized) GNOMON_TRY(find_scale(s));
-    return s->csr != NULL ? measure_sparse(s) : GNOMON_OK;
+    return s->sparse ? measure_sparse(s) : GNOMON_OK;
 }
 
 /* ---- what is correction off products ---- */

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "svd/factor.h"
+#include "svd/panels.h"
 
 #include <math.h>
 
@@ -201,14 +202,24 @@ static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *n
     return GNOMON_OK;
 }
 
-/* f->out->converged_values from d, what A^T U (or A V) has beside V diag(s) (U diag(s)): 'from' on
- * are its columns. */
-static gnomon_status count_converged(gnomon_factor *f, const gnomon_tall *d, int64_t from,
-                                     const gnomon_tall *vectors)
+/* f->out->converged_values from squares[i], of the length of what A^T u_i (or A v_i) has beside
+ * s_i v_i (s_i u_i). */
+static void count_converged(gnomon_factor *f, const double *squares)
+{
+    double sum = 0;
+    int64_t count = 0;
+    for (; count < f->out->rank; count++) {
+        sum += squares[count];
+        if (!(sqrt(0.5 * sum) <= GNOMON_SVD_CONVERGED * f->s[count]) || f->s[count] == 0) break;
+    }
+    f->out->converged_values = count;
+}
+
+/* squares, from d's columns from 'from' on. */
+static void square_misfit(const gnomon_factor *f, const gnomon_tall *d, int64_t from,
+                          const gnomon_tall *vectors, double *squares)
 {
     const int64_t k = f->out->rank;
-    double *squares = NULL, sum = 0;
-    GNOMON_TRY(gnomon_alloc_zero(f->ctx, k, sizeof *squares, "sums of squares", &squares));
     for (int64_t i = 0; i < d->rows; i++) {
         const char *row = gnomon_tall_row(d, i), *own = gnomon_tall_row(vectors, i);
         for (int64_t j = 0; j < k; j++) {
@@ -219,14 +230,6 @@ static gnomon_status count_converged(gnomon_factor *f, const gnomon_tall *d, int
             squares[j] += x * x;
         }
     }
-    int64_t count = 0;
-    for (; count < k; count++) {
-        sum += squares[count];
-        if (!(sqrt(0.5 * sum) <= GNOMON_SVD_CONVERGED * f->s[count]) || f->s[count] == 0) break;
-    }
-    f->out->converged_values = count;
-    gnomon_free(f->ctx, squares);
-    return GNOMON_OK;
 }
 
 /* g = A^T e or e = A g ('back'), and, beside it in the same pass, the same of the singular vectors
@@ -237,10 +240,20 @@ static gnomon_status product(gnomon_factor *f, bool back, const gnomon_tall *in,
     const gnomon_tall *vectors = back ? &f->u : &f->v, *images = back ? &f->v : &f->u;
     const bool beside = back == f->of_transpose && f->out->converged_values < 0;
     gnomon_tall both = {0}, images_of = {0};
+    double *squares = NULL;
     if (!beside)
         return back ? gnomon_row_source_adjoint(&f->source, in, out)
                     : gnomon_row_source_apply(&f->source, in, out);
     const int64_t cols = in->cols + vectors->cols;
+    GNOMON_TRY(
+        gnomon_alloc_zero(f->ctx, f->out->rank, sizeof *squares, "sums of squares", &squares));
+    if (back && f->source.sparse && f->source.norm > 0) {
+        const gnomon_status status =
+            gnomon_panels_misfit(&f->source, in, out, vectors, f->s, images, squares);
+        if (status == GNOMON_OK) count_converged(f, squares);
+        gnomon_free(f->ctx, squares);
+        return status;
+    }
     gnomon_status status =
         gnomon_tall_make(f->ctx, f->f64, in->rows, cols, false, "test vectors", &both);
     if (status == GNOMON_OK)
@@ -253,8 +266,10 @@ static gnomon_status product(gnomon_factor *f, bool back, const gnomon_tall *in,
     }
     if (status == GNOMON_OK) {
         gnomon_tall_columns(f->ctx, &images_of, 0, out);
-        status = count_converged(f, &images_of, in->cols, images);
+        square_misfit(f, &images_of, in->cols, images, squares);
+        count_converged(f, squares);
     }
+    gnomon_free(f->ctx, squares);
     gnomon_tall_drop(f->ctx, &both);
     gnomon_tall_drop(f->ctx, &images_of);
     return status;

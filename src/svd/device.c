@@ -114,7 +114,7 @@ static bool takes(gnomon_device_call *device, void *user)
     if (device->table->svd == NULL) return gnomon_device_unable(device, "it has no factorisations");
     if (s->standardized)
         return gnomon_device_unable(device, "standardized rows are factored on the CPU");
-    if (s->centered && s->csr != NULL &&
+    if (s->centered && s->sparse &&
         (s->norm == 0 || (!c->f->f64 && s->center.magnitude > longest_rows * s->norm)))
         return gnomon_device_unable(device,
                                     "beside their mean little is left of these sparse rows, "
@@ -185,7 +185,12 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
     const gnomon_matrix there =
         gnomon_matrix_rowmajor(NULL, f64 ? GNOMON_F64 : GNOMON_F32, f->source.rows, f->source.cols);
     const gnomon_csr *csr = f->source.csr;
-    const gnomon_matrix *a = rows != NULL || csr != NULL ? &there : f->source.matrix;
+    const gnomon_matrix *a = rows != NULL || f->source.sparse ? &there : f->source.matrix;
+    const bool comes = f->source.sparse_stream != NULL;
+    if (comes)
+        GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
+                                        "sparse rows that come piece by piece are factored on the "
+                                        "CPU"));
     const bool known =
         rows == NULL || (rows->rows >= 0 && (f->options.single_pass || rows->rewind != NULL));
     if (!known)
@@ -215,8 +220,8 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
                                      .takes = takes,
                                      .run = run,
                                      .calls_back = true,
-                                     .not_worth =
-                                         !known || once || options.standardize || !is_worth_it(f),
+                                     .not_worth = !known || once || comes || options.standardize ||
+                                                  !is_worth_it(f),
                                      .there = a->memory != GNOMON_HOST ? "a" : NULL};
     gnomon_device_call device;
     const gnomon_status status =

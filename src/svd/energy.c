@@ -48,26 +48,19 @@ static double unit(const gnomon_factor *f)
 
 /* What rounding may do to the sums of squares beside |A|_F^2, with 'off' = |Z^T Z - I|_F. Of sparse
  * rows each product is a sum in double precision of at most as many terms as a row has: |A Z| is
- * off by 'terms' roundings of | |A| |Z| |_F <= sqrt(columns) |A|_F, and each entry is rounded.
+ * off by as many roundings of | |A| |Z| |_F <= sqrt(columns) |A|_F, and each entry is rounded.
  * Dense data is measured in full later. */
 static double allowance(const energy *e, double off, int64_t columns)
 {
     const gnomon_factor *f = e->f;
-    const gnomon_csr *a = f->source.csr;
-    if (a == NULL) return DENSE_UNITS * unit(f);
-    int64_t terms = 0;
-    for (int64_t i = 0; i < a->rows; i++) {
-        const int64_t count = a->offsets[i + 1] - a->offsets[i];
-        terms = count > terms ? count : terms;
-    }
+    if (!f->source.sparse) return DENSE_UNITS * unit(f);
     const double s = (double)columns;
     /* Less their mean the rows are shorter than what the products are sums of. */
     const double each = f->source.centered ? f->source.center.rounding / f->source.norm
-                                           : ((double)terms + 1) * 0x1p-53;
+                                           : ((double)f->source.longest + 1) * 0x1p-53;
     const double product = unit(f) + sqrt(s) * each;
     const double columns_more = f->source.centered ? (double)f->source.cols : 0;
-    const double sums =
-        ((double)(a->offsets[a->rows] - a->offsets[0]) / 8 + columns_more + 8 * s + 64) * 0x1p-53;
+    const double sums = ((double)f->source.nonzeros / 8 + columns_more + 8 * s + 64) * 0x1p-53;
     return 2 * off + 2 * product + sums;
 }
 
@@ -296,7 +289,7 @@ static gnomon_status finish(energy *e)
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
     GNOMON_TRY(gnomon_row_source_apply_f64(&f->source, &e->z, &e->y));
     f->out->power_seconds += gnomon_lap(&f->clock);
-    if (f->source.csr == NULL) {
+    if (!f->source.sparse) {
         GNOMON_TRY(gnomon_row_source_residual(&f->source, &e->y, &e->z, &f->rest));
         f->out->certify_seconds += gnomon_lap(&f->clock);
         return GNOMON_OK;

@@ -1,8 +1,10 @@
 /* What every way through a factorisation takes: its operator, and room for its result. */
 #include "svd/factor.h"
 
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernels.h"
 
 #include <inttypes.h>
 
@@ -11,6 +13,26 @@ int64_t gnomon_factor_columns(const gnomon_factor *f)
     const int64_t least = f->source.rows < f->source.cols ? f->source.rows : f->source.cols;
     const int64_t over = f->options.oversample, rank = f->options.rank;
     return over < least - rank ? rank + over : least;
+}
+
+enum {
+    KRYLOV_COLUMNS = 64, /* fewer take the iterations */
+    KRYLOV_THIN = 4      /* the space is at most such a share of either side */
+};
+
+int64_t gnomon_krylov_columns(int64_t columns, int power)
+{
+    /* The first start's: for q iterations of s columns s (1 + 0.3 q). */
+    const int64_t blocks = gnomon_ceil_div(columns * (10 + 3 * (int64_t)power), 10 * GNOMON_NORMAL);
+    return (blocks + GNOMON_KRYLOV_AGAIN) * GNOMON_NORMAL;
+}
+
+bool gnomon_krylov_suits(int64_t rows, int64_t cols, int64_t columns, int power)
+{
+    if (power < 2 || columns < KRYLOV_COLUMNS) return false;
+    /* The basis replaces room that the rows would take. */
+    return gnomon_krylov_columns(columns, power) <= gnomon_min(rows, cols) / KRYLOV_THIN &&
+           cols / 2 <= rows;
 }
 
 /* Of a column of the operator that is only where iterations start: with 4 they start worse than

@@ -44,9 +44,21 @@ gnomon_status gnomon_factor_operator(gnomon_factor *f, int64_t columns, bool sta
 
 /* Fills q and bt: a fixed number of columns; as many as the tolerance asks for; reading once. */
 gnomon_status gnomon_range_fixed(gnomon_factor *f);
-/* z (cols x columns), orthonormal, of sparse rows by a Krylov space of about the accuracy that
- * options.power iterations have. *done false: it does not suit the matrix, z is not filled. */
-gnomon_status gnomon_range_krylov(gnomon_factor *f, const gnomon_tall *z, bool *done);
+/* Makes z (cols x columns), orthonormal, of sparse rows by a Krylov space of about the accuracy
+ * that options.power iterations have. *done false: it does not suit the matrix, z is not made. */
+gnomon_status gnomon_range_krylov(gnomon_factor *f, int64_t columns, gnomon_tall *z, bool *done);
+/* Whether the shape, the columns and the power may suit it; how many columns the space has, in
+ * whole blocks, the last GNOMON_KRYLOV_AGAIN of them from a second start. */
+bool gnomon_krylov_suits(int64_t rows, int64_t cols, int64_t columns, int power);
+int64_t gnomon_krylov_columns(int64_t columns, int power);
+enum { GNOMON_KRYLOV_AGAIN = 2 };
+/* Whether it fits the context's memory limit, or takes no more than other steps; and of sparse
+ * rows, once their number is known, whether the smallest form fits. Errors: MEMORY. */
+bool gnomon_factor_krylov_fits(const gnomon_factor *f);
+gnomon_status gnomon_factor_check_memory(const gnomon_factor *f, bool iterates);
+/* What gnomon_svd_memory tells; the options are checked. */
+int64_t gnomon_factor_memory(gnomon_context *ctx, int64_t rows, int64_t cols, bool f64,
+                             const gnomon_svd_options *options);
 gnomon_status gnomon_range_adaptive(gnomon_factor *f);
 gnomon_status gnomon_range_single(gnomon_factor *f);
 /* As many columns as the tolerance asks for, found by the squares of the singular values. *met

@@ -23,12 +23,11 @@
 
 enum {
     BLOCK = GNOMON_NORMAL,
-    PARTS = 4,    /* ranges of rows of a product: each has its sum to itself */
-    SLAB = 1024,  /* rows of the basis a task */
-    RANGES = 16,  /* sums over slabs */
-    AGAIN = 2,    /* blocks of the second start */
-    COLUMNS = 64, /* fewer take the iterations */
-    THIN = 4      /* the space is at most such a share of either side */
+    PARTS = 2,   /* of the rows of a product: each has its sum to itself */
+    CHUNK = 256, /* rows: the parts have them by turns, wherever pieces end */
+    HALF = BLOCK / 2,
+    SLAB = 512, /* rows of the basis a task */
+    RANGES = 16 /* sums over slabs */
 };
 
 /* How much longer the terms of a centred product may be than their difference. */
@@ -41,54 +40,86 @@ enum {
 typedef struct krylov {
     gnomon_factor *f;
     const gnomon_kernels *kernels;
-    gnomon_tall basis; /* n x dims, of which 'filled' columns are there */
-    int64_t filled;
-    gnomon_tall z, w;  /* n x BLOCK: the latest block, and its product */
-    gnomon_tall extra; /* n x BLOCK (PARTS - 1): the other parts' sums */
+    int64_t dims, filled; /* columns of the basis, how many of them are there */
+    /* n x BLOCK each: the basis, then the product of its last block, then the other part's sum, so
+     * that what is computed next is where it will stay. */
+    gnomon_tall *blocks;
+    int64_t made;      /* of the blocks */
     double *projected; /* dims x dims: basis^T A^T A basis, column by column */
     double *places;    /* RANGES x dims x BLOCK */
-    void *scratch;     /* one a worker, dims x BLOCK; and what is subtracted */
+    void *scratch;     /* BLOCK x BLOCK a worker, or dims x BLOCK; later slabs of Ritz vectors */
     void *less;        /* BLOCK: mean^T z */
-    void *values;      /* in the work's type where the pieces have another; else NULL */
+    void *values;      /* of a piece, in the work's type where it has another; else NULL */
+    int64_t values_room;
     gnomon_piece piece;
     const void *piece_values;
+    const gnomon_tall *q; /* of the Ritz vectors */
+    const void *chosen;   /* filled x q->cols */
 } krylov;
+
+static const gnomon_tall *latest(const krylov *k)
+{
+    return &k->blocks[k->filled / BLOCK - 1];
+}
+
+/* Where the product of the latest block goes. */
+static gnomon_tall *product(const krylov *k)
+{
+    return &k->blocks[k->filled / BLOCK];
+}
 
 static void *at(const gnomon_tall *t, int64_t row, int64_t col)
 {
     return (char *)gnomon_tall_row(t, row) + (size_t)col * gnomon_tall_size(t->f64);
 }
 
-static void multiply_part(void *arg, int64_t part, int worker)
+typedef struct multiplication {
+    const krylov *k;
+    const gnomon_tall *z, *sums; /* of PARTS parts */
+    int64_t widths;              /* a task does BLOCK / widths columns */
+} multiplication;
+
+/* The rows of the piece that are the part's, of some columns. */
+static void multiply_part(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const krylov *k = arg;
+    const multiplication *m = arg;
+    const krylov *k = m->k;
     const gnomon_csr *a = &k->piece.csr;
-    const int64_t first = part * a->rows / PARTS, end = (part + 1) * a->rows / PARTS;
-    const int64_t skip = a->offsets[first] - a->offsets[0];
-    void *sums = part == 0 ? k->w.data : gnomon_tall_row(&k->extra, (part - 1) * k->w.rows);
-    if (k->f->f64)
-        k->kernels->normal_f64(end - first, a->offsets + first, a->indices + skip,
-                               (const double *)k->piece_values + skip, k->less, BLOCK, k->z.data,
-                               sums);
-    else
-        k->kernels->normal_f32(end - first, a->offsets + first, a->indices + skip,
-                               (const float *)k->piece_values + skip, k->less, BLOCK, k->z.data,
-                               sums);
+    const size_t size = gnomon_tall_size(k->f->f64);
+    const int64_t part = task / m->widths, col = task % m->widths * HALF;
+    const int64_t end = k->piece.row + k->piece.rows;
+    const bool half = m->widths > 1;
+    for (int64_t chunk = k->piece.row / CHUNK; chunk * CHUNK < end; chunk++) {
+        if (chunk % PARTS != part) continue;
+        const int64_t from = gnomon_max(chunk * CHUNK, k->piece.row) - k->piece.row;
+        const int64_t rows = gnomon_min((chunk + 1) * CHUNK, end) - k->piece.row - from;
+        const int64_t skip = a->offsets[from] - a->offsets[0];
+        const void *values = (const char *)k->piece_values + (size_t)skip * size;
+        const void *less = (const char *)k->less + (size_t)col * size;
+        const void *z = at(m->z, 0, col);
+        void *w = at(&m->sums[part], 0, col);
+        if (k->f->f64)
+            (half ? k->kernels->half_f64 : k->kernels->normal_f64)(
+                rows, a->offsets + from, a->indices + skip, values, less, BLOCK, z, w);
+        else
+            (half ? k->kernels->half_f32 : k->kernels->normal_f32)(
+                rows, a->offsets + from, a->indices + skip, values, less, BLOCK, z, w);
+    }
 }
 
 static void add_parts(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const krylov *k = arg;
-    const int64_t end = gnomon_min((task + 1) * SLAB, k->w.rows);
-    for (int64_t part = 0; part < PARTS - 1; part++) {
-        const int64_t from = part * k->w.rows;
+    const multiplication *m = arg;
+    const gnomon_tall *w = &m->sums[0];
+    const int64_t end = gnomon_min((task + 1) * SLAB, w->rows);
+    for (int part = 1; part < PARTS; part++) {
         for (int64_t i = task * SLAB * BLOCK; i < end * BLOCK; i++) {
-            if (k->f->f64)
-                ((double *)k->w.data)[i] += ((const double *)k->extra.data)[from * BLOCK + i];
+            if (w->f64)
+                ((double *)w->data)[i] += ((const double *)m->sums[part].data)[i];
             else
-                ((float *)k->w.data)[i] += ((const float *)k->extra.data)[from * BLOCK + i];
+                ((float *)w->data)[i] += ((const float *)m->sums[part].data)[i];
         }
     }
 }
@@ -97,14 +128,15 @@ static void add_parts(void *arg, int64_t task, int worker)
 static void sum_mean(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const krylov *k = arg;
+    const multiplication *m = arg;
+    const krylov *k = m->k;
     const int64_t col = task * GNOMON_LANES;
     const double *mean = k->f->source.center.offset;
     double sums[GNOMON_LANES] = {0};
-    for (int64_t i = 0; i < k->z.rows; i++) {
+    for (int64_t i = 0; i < m->z->rows; i++) {
         for (int64_t l = 0; l < GNOMON_LANES; l++)
-            sums[l] += mean[i] * (k->f->f64 ? ((const double *)at(&k->z, i, col))[l]
-                                            : (double)((const float *)at(&k->z, i, col))[l]);
+            sums[l] += mean[i] * (k->f->f64 ? ((const double *)at(m->z, i, col))[l]
+                                            : (double)((const float *)at(m->z, i, col))[l]);
     }
     for (int64_t l = 0; l < GNOMON_LANES; l++)
         sums[l] = ldexp(sums[l], -k->f->source.exponent);
@@ -119,10 +151,14 @@ static gnomon_status convert(krylov *k)
     const int64_t count = a->offsets[a->rows] - a->offsets[0];
     k->piece_values = a->values;
     if ((a->dtype == GNOMON_F64) == k->f->f64) return GNOMON_OK;
-    gnomon_free(k->f->ctx, k->values);
-    k->values = NULL;
-    GNOMON_TRY(
-        gnomon_alloc(k->f->ctx, count, gnomon_tall_size(k->f->f64), "sparse values", &k->values));
+    if (count > k->values_room) {
+        gnomon_free(k->f->ctx, k->values);
+        k->values = NULL;
+        k->values_room = 0;
+        GNOMON_TRY(gnomon_alloc(k->f->ctx, count, gnomon_tall_size(k->f->f64), "sparse values",
+                                &k->values));
+        k->values_room = count;
+    }
     for (int64_t i = 0; i < count; i++) {
         if (k->f->f64)
             ((double *)k->values)[i] = (double)((const float *)a->values)[i];
@@ -133,24 +169,36 @@ static gnomon_status convert(krylov *k)
     return GNOMON_OK;
 }
 
+/* The blocks up to 'count' of them. */
+static gnomon_status make_blocks(krylov *k, int64_t count)
+{
+    for (; k->made < count; k->made++)
+        GNOMON_TRY(gnomon_tall_make(k->f->ctx, k->f->f64, k->f->source.cols, BLOCK, false,
+                                    "a basis", &k->blocks[k->made]));
+    return GNOMON_OK;
+}
+
 /* w = A^T A z, of centred rows with A - 1 mean^T in A's place: what A^T is less there,
- * mean (1^T A z), is rounding alone, since the columns of the centred matrix sum to 0. */
-static gnomon_status multiply(krylov *k)
+ * mean (1^T A z), is rounding alone, since the columns of the centred matrix sum to 0. w is
+ * followed by the blocks for the sums of the other parts. */
+static gnomon_status multiply(krylov *k, const gnomon_tall *z, const gnomon_tall *w)
 {
     gnomon_row_source *source = &k->f->source;
+    gnomon_context *ctx = k->f->ctx;
     const size_t size = gnomon_tall_size(k->f->f64);
+    multiplication m = {k, z, w, gnomon_context_threads(ctx) > PARTS ? BLOCK / HALF : 1};
     memset(k->less, 0, BLOCK * size);
-    if (source->centered) gnomon_parallel(k->f->ctx, BLOCK / GNOMON_LANES, sum_mean, k);
-    memset(k->w.data, 0, (size_t)(k->w.rows * BLOCK) * size);
-    memset(k->extra.data, 0, (size_t)(k->extra.rows * BLOCK) * size);
+    if (source->centered) gnomon_parallel(ctx, BLOCK / GNOMON_LANES, sum_mean, &m);
+    for (int part = 0; part < PARTS; part++)
+        memset(w[part].data, 0, (size_t)(w->rows * BLOCK) * size);
     GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
         GNOMON_TRY(gnomon_row_source_next(source, &k->piece));
         if (k->piece.rows == 0) break;
         GNOMON_TRY(convert(k));
-        gnomon_parallel(k->f->ctx, PARTS, multiply_part, k);
+        gnomon_parallel(ctx, PARTS * m.widths, multiply_part, &m);
     }
-    gnomon_parallel(k->f->ctx, gnomon_ceil_div(k->w.rows, SLAB), add_parts, k);
+    gnomon_parallel(ctx, gnomon_ceil_div(w->rows, SLAB), add_parts, &m);
     k->f->out->power_seconds += gnomon_lap(&k->f->clock);
     return GNOMON_OK;
 }
@@ -159,18 +207,25 @@ static void cross_range(void *arg, int64_t task, int worker)
 {
     const krylov *k = arg;
     const bool f64 = k->f->f64;
-    const int64_t slabs = gnomon_ceil_div(k->w.rows, SLAB), numbers = k->filled * BLOCK;
+    const gnomon_tall *w = product(k);
+    const int64_t slabs = gnomon_ceil_div(w->rows, SLAB), numbers = k->filled * BLOCK;
     double *place = k->places + task * numbers;
-    char *product =
-        (char *)k->scratch + (size_t)(worker * k->basis.cols * BLOCK) * gnomon_tall_size(f64);
+    char *found = (char *)k->scratch + (size_t)(worker * BLOCK * BLOCK) * gnomon_tall_size(f64);
     memset(place, 0, (size_t)numbers * sizeof *place);
     for (int64_t slab = task * slabs / RANGES; slab < (task + 1) * slabs / RANGES; slab++) {
-        const int64_t row = slab * SLAB;
-        gnomon_blas_gemm(f64, true, false, k->filled, BLOCK, gnomon_min(SLAB, k->w.rows - row), 1.0,
-                         at(&k->basis, row, 0), k->basis.cols, at(&k->w, row, 0), BLOCK, 0.0,
-                         product, BLOCK);
-        for (int64_t i = 0; i < numbers; i++)
-            place[i] += f64 ? ((const double *)product)[i] : (double)((const float *)product)[i];
+        const int64_t row = slab * SLAB, rows = gnomon_min(SLAB, w->rows - row);
+        for (int64_t b = 0; b < k->filled / BLOCK; b++) {
+            double *sums = place + b * BLOCK * BLOCK;
+            if (f64)
+                k->kernels->cross_f64(rows, at(&k->blocks[b], row, 0), at(w, row, 0),
+                                      (double *)(void *)found);
+            else
+                k->kernels->cross_f32(rows, at(&k->blocks[b], row, 0), at(w, row, 0),
+                                      (float *)(void *)found);
+            for (int64_t i = 0; i < BLOCK * BLOCK; i++)
+                sums[i] += f64 ? ((const double *)(const void *)found)[i]
+                               : (double)((const float *)(const void *)found)[i];
+        }
     }
 }
 
@@ -178,24 +233,38 @@ static void subtract_slab(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const krylov *k = arg;
-    const int64_t row = task * SLAB;
-    gnomon_blas_gemm(k->f->f64, false, false, gnomon_min(SLAB, k->w.rows - row), BLOCK, k->filled,
-                     -1.0, at(&k->basis, row, 0), k->basis.cols, k->scratch, BLOCK, 1.0,
-                     at(&k->w, row, 0), BLOCK);
+    const gnomon_tall *w = product(k);
+    const int64_t row = task * SLAB, rows = gnomon_min(SLAB, w->rows - row);
+    for (int64_t b = 0; b < k->filled / BLOCK; b++) {
+        const int64_t place = b * BLOCK * BLOCK;
+        if (k->f->f64)
+            k->kernels->combine_f64(rows, at(&k->blocks[b], row, 0),
+                                    (const double *)k->scratch + place, at(w, row, 0));
+        else
+            k->kernels->combine_f32(rows, at(&k->blocks[b], row, 0),
+                                    (const float *)k->scratch + place, at(w, row, 0));
+    }
 }
 
-/* w -= basis (basis^T w), the product in k->places. */
-static void deflate(krylov *k)
+/* The products of all blocks with the latest one's product, to k->places. */
+static void cross(krylov *k)
 {
     const int64_t numbers = k->filled * BLOCK;
-    if (k->filled == 0) return;
     gnomon_parallel(k->f->ctx, RANGES, cross_range, k);
     for (int64_t r = 1; r < RANGES; r++) {
         for (int64_t i = 0; i < numbers; i++)
             k->places[i] += k->places[r * numbers + i];
     }
-    gnomon_f64_to_type(k->f->f64, numbers, k->places, k->scratch);
-    gnomon_parallel(k->f->ctx, gnomon_ceil_div(k->w.rows, SLAB), subtract_slab, k);
+}
+
+/* The product less its part in the span of the basis, of which k->places has the coefficients. */
+static void subtract(krylov *k)
+{
+    const int64_t numbers = k->filled * BLOCK;
+    for (int64_t i = 0; i < numbers; i++)
+        k->places[numbers + i] = -k->places[i];
+    gnomon_f64_to_type(k->f->f64, numbers, k->places + numbers, k->scratch);
+    gnomon_parallel(k->f->ctx, gnomon_ceil_div(k->f->source.cols, SLAB), subtract_slab, k);
 }
 
 /* The least share of a column's length that is left of w beside what deflate took out: r is the
@@ -214,34 +283,34 @@ static double left(const krylov *k, const double *r)
     return least;
 }
 
-/* From w, deflated, the next block, orthonormal to all before: *safe false when w hardly left their
- * span. Rounding leaves 1 / NEAR units in the last place of the span; the Ritz vectors are
- * orthonormalised once more. */
+/* The product, of which 'subtract' has taken the part in the basis, becomes the next block,
+ * orthonormal to all before: *safe false when it hardly left their span. Rounding leaves 1 / NEAR
+ * units in the last place of the span; the Ritz vectors are orthonormalised once more. */
 static gnomon_status append(krylov *k, bool *safe)
 {
     double span, r[BLOCK * BLOCK];
     for (int round = 0; round < 2; round++) {
-        if (round > 0) deflate(k);
-        GNOMON_TRY(gnomon_condition(k->f->ctx, &k->w, &span, r, &k->f->orth));
+        if (round > 0) {
+            cross(k);
+            subtract(k);
+        }
+        GNOMON_TRY(gnomon_condition(k->f->ctx, product(k), &span, r, &k->f->orth));
         *safe = span > 0;
         if (!*safe) return GNOMON_OK;
         if (span > NEAR && left(k, r) > NEAR) break;
     }
-    const gnomon_tall w = k->w;
-    k->w = k->z;
-    k->z = w;
-    gnomon_tall_place(k->f->ctx, &k->z, &k->basis, k->filled);
     k->filled += BLOCK;
     k->f->out->orthonormalise_seconds += gnomon_lap(&k->f->clock);
     return GNOMON_OK;
 }
 
-/* w = A^T A z, its products with the basis, and w less its part in the span. */
+/* A^T A times the latest block, and its products with the basis. */
 static gnomon_status extend(krylov *k)
 {
-    GNOMON_TRY(multiply(k));
-    deflate(k);
-    const int64_t first = k->filled - BLOCK, dims = k->basis.cols;
+    GNOMON_TRY(make_blocks(k, k->filled / BLOCK + PARTS));
+    GNOMON_TRY(multiply(k, latest(k), product(k)));
+    cross(k);
+    const int64_t first = k->filled - BLOCK, dims = k->dims;
     for (int64_t i = 0; i < k->filled; i++) {
         for (int64_t j = 0; j < BLOCK; j++)
             k->projected[i * dims + first + j] = k->projected[(first + j) * dims + i] =
@@ -253,21 +322,29 @@ static gnomon_status extend(krylov *k)
 /* A block that begins with rows [row, row + BLOCK) of the operator. */
 static gnomon_status start(krylov *k, int64_t row, bool *safe)
 {
+    GNOMON_TRY(make_blocks(k, k->filled / BLOCK + 1 + PARTS));
+    gnomon_tall *z = product(k), swapped = *z;
     gnomon_matrix transposed = {
-        k->z.data, k->f->f64 ? GNOMON_F64 : GNOMON_F32, GNOMON_HOST, BLOCK, k->z.rows, 1, BLOCK};
+        z->data, k->f->f64 ? GNOMON_F64 : GNOMON_F32, GNOMON_HOST, BLOCK, z->rows, 1, BLOCK};
     GNOMON_TRY(gnomon_operator_block(k->f->ctx, k->f->op, row, 0, &transposed));
     k->f->out->project_seconds += gnomon_lap(&k->f->clock);
-    GNOMON_TRY(multiply(k));
-    deflate(k);
+    GNOMON_TRY(multiply(k, z, z + 1));
+    z[0] = z[1];
+    z[1] = swapped;
+    if (k->filled > 0) {
+        cross(k);
+        subtract(k);
+    }
     return append(k, safe);
 }
 
-/* Blocks until the basis has 'dims' columns, each from the one before. */
-static gnomon_status grow(krylov *k, int64_t dims, bool *safe)
+/* Blocks until the basis has 'columns', each from the one before. */
+static gnomon_status grow(krylov *k, int64_t columns, bool *safe)
 {
     for (;;) {
         GNOMON_TRY(extend(k));
-        if (k->filled == dims) return GNOMON_OK;
+        if (k->filled == columns) return GNOMON_OK;
+        subtract(k);
         GNOMON_TRY(append(k, safe));
         if (!*safe) return GNOMON_OK;
     }
@@ -277,7 +354,7 @@ static gnomon_status grow(krylov *k, int64_t dims, bool *safe)
 static gnomon_status solve(krylov *k, double *values, double *vectors)
 {
     gnomon_context *ctx = k->f->ctx;
-    const int64_t n = k->filled, dims = k->basis.cols;
+    const int64_t n = k->filled, dims = k->dims;
     int64_t work_count, index_count;
     double *work = NULL;
     int *index = NULL;
@@ -314,65 +391,123 @@ static bool trusted(const krylov *k, int64_t wanted, int64_t first, const double
     return missed < 0.5;
 }
 
+/* The first blocks' rows = those of the Ritz vectors, some blocks each. */
+static void combine_slab(void *arg, int64_t task, int worker)
+{
+    const krylov *k = arg;
+    const bool f64 = k->f->f64;
+    const size_t size = gnomon_tall_size(f64);
+    const int64_t cols = k->q->cols, row = task * SLAB;
+    const int64_t rows = gnomon_min(SLAB, k->f->source.cols - row);
+    char *sums = (char *)k->scratch + (size_t)(worker * SLAB * cols) * size;
+    for (int64_t b = 0; b < k->filled; b += BLOCK)
+        gnomon_blas_gemm(f64, false, false, rows, cols, BLOCK, 1.0,
+                         at(&k->blocks[b / BLOCK], row, 0), BLOCK,
+                         (const char *)k->chosen + (size_t)(b * cols) * size, cols,
+                         b > 0 ? 1.0 : 0.0, sums, cols);
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t col = 0; col < cols; col += BLOCK)
+            memcpy(at(&k->blocks[col / BLOCK], row + i, 0), sums + (size_t)(i * cols + col) * size,
+                   (size_t)gnomon_min(BLOCK, cols - col) * size);
+    }
+}
+
+/* Frees the blocks from 'count' on. */
+static void drop_blocks(krylov *k, int64_t count)
+{
+    while (k->made > count)
+        gnomon_tall_drop(k->f->ctx, &k->blocks[--k->made]);
+}
+
+static void gather_slab(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const krylov *k = arg;
+    const size_t size = gnomon_tall_size(k->f->f64);
+    const int64_t cols = k->q->cols, end = gnomon_min((task + 1) * SLAB, k->q->rows);
+    for (int64_t i = task * SLAB; i < end; i++) {
+        for (int64_t col = 0; col < cols; col += BLOCK)
+            memcpy(at(k->q, i, col), at(&k->blocks[col / BLOCK], i, 0),
+                   (size_t)gnomon_min(BLOCK, cols - col) * size);
+    }
+}
+
+/* q = the combinations of the basis that 'chosen' has, in place of the first blocks first: there is
+ * no room for both. */
+static gnomon_status combine(krylov *k, const double *chosen, int64_t cols, gnomon_tall *q)
+{
+    gnomon_context *ctx = k->f->ctx;
+    const bool f64 = k->f->f64;
+    const int64_t n = k->f->source.cols, slabs = gnomon_ceil_div(n, SLAB);
+    void *m = NULL;
+    gnomon_free(ctx, k->scratch);
+    k->scratch = NULL;
+    q->cols = cols;
+    k->q = q;
+    GNOMON_TRY(
+        gnomon_alloc(ctx, gnomon_times(k->filled, cols), gnomon_tall_size(f64), "vectors", &m));
+    gnomon_f64_to_type(f64, k->filled * cols, chosen, m);
+    k->chosen = m;
+    const gnomon_status status =
+        gnomon_alloc(ctx, gnomon_times((int64_t)SLAB * gnomon_context_threads(ctx), cols),
+                     gnomon_tall_size(f64), "products", &k->scratch);
+    if (status == GNOMON_OK) gnomon_parallel(ctx, slabs, combine_slab, k);
+    gnomon_free(ctx, m);
+    GNOMON_TRY(status);
+    drop_blocks(k, gnomon_ceil_div(cols, BLOCK));
+    GNOMON_TRY(gnomon_tall_make(ctx, f64, n, cols, false, "the projected matrix", q));
+    gnomon_parallel(ctx, slabs, gather_slab, k);
+    return GNOMON_OK;
+}
+
 /* q = the Ritz vectors of the largest values. */
-static gnomon_status take(krylov *k, int64_t first, const gnomon_tall *q, bool *done)
+static gnomon_status take(krylov *k, int64_t first, int64_t cols, gnomon_tall *q, bool *done)
 {
     gnomon_context *ctx = k->f->ctx;
     const int64_t n = k->filled;
     double *values = NULL, *vectors = NULL, *chosen = NULL;
-    void *m = NULL;
+    drop_blocks(k, n / BLOCK);
     gnomon_status status = gnomon_alloc(ctx, n, sizeof *values, "squared values", &values);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, gnomon_times(n, n), sizeof *vectors, "vectors", &vectors);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, gnomon_times(n, q->cols), sizeof *chosen, "vectors", &chosen);
+        status = gnomon_alloc(ctx, gnomon_times(n, cols), sizeof *chosen, "vectors", &chosen);
     if (status == GNOMON_OK) status = solve(k, values, vectors);
-    if (status == GNOMON_OK && trusted(k, q->cols, first, values, vectors)) {
-        for (int64_t i = 0; i < n; i++) {
-            for (int64_t j = 0; j < q->cols; j++)
-                chosen[i * q->cols + j] = vectors[(n - 1 - j) * n + i];
-        }
-        status =
-            gnomon_alloc(ctx, gnomon_times(n, q->cols), gnomon_tall_size(q->f64), "vectors", &m);
-        *done = status == GNOMON_OK;
-    }
-    if (*done) {
-        gnomon_f64_to_type(q->f64, n * q->cols, chosen, m);
-        gnomon_tall_multiply(ctx, 1.0, &k->basis, m, 0.0, q);
+    *done = status == GNOMON_OK && trusted(k, cols, first, values, vectors);
+    for (int64_t i = 0; *done && i < n; i++) {
+        for (int64_t j = 0; j < cols; j++)
+            chosen[i * cols + j] = vectors[(n - 1 - j) * n + i];
     }
     gnomon_free(ctx, values);
     gnomon_free(ctx, vectors);
+    if (*done) status = combine(k, chosen, cols, q);
     gnomon_free(ctx, chosen);
-    gnomon_free(ctx, m);
     k->f->out->small_seconds += gnomon_lap(&k->f->clock);
     return status;
 }
 
-static gnomon_status allocate(krylov *k, int64_t dims)
+static gnomon_status allocate(krylov *k)
 {
     gnomon_context *ctx = k->f->ctx;
     const bool f64 = k->f->f64;
-    const int64_t n = k->f->source.cols;
-    GNOMON_TRY(gnomon_tall_make(ctx, f64, n, dims, true, "a basis", &k->basis));
-    GNOMON_TRY(gnomon_tall_make(ctx, f64, n, BLOCK, false, "a block", &k->z));
-    GNOMON_TRY(gnomon_tall_make(ctx, f64, n, BLOCK, false, "a block", &k->w));
-    GNOMON_TRY(gnomon_tall_make(ctx, f64, (PARTS - 1) * n, BLOCK, false, "sums", &k->extra));
+    const int64_t dims = k->dims;
+    GNOMON_TRY(
+        gnomon_alloc_zero(ctx, dims / BLOCK + PARTS, sizeof *k->blocks, "a basis", &k->blocks));
     GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(dims, dims), sizeof(double), "the small problem",
                                  &k->projected));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times((int64_t)RANGES * BLOCK, dims), sizeof(double),
                             "sums over rows", &k->places));
-    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(gnomon_context_threads(ctx) * BLOCK, dims),
-                            gnomon_tall_size(f64), "products", &k->scratch));
+    const int64_t each = gnomon_max(gnomon_context_threads(ctx) * BLOCK, dims);
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(each, BLOCK), gnomon_tall_size(f64), "products",
+                            &k->scratch));
     return gnomon_alloc(ctx, BLOCK, gnomon_tall_size(f64), "the mean's products", &k->less);
 }
 
 static void release(krylov *k)
 {
     gnomon_context *ctx = k->f->ctx;
-    gnomon_tall_drop(ctx, &k->basis);
-    gnomon_tall_drop(ctx, &k->z);
-    gnomon_tall_drop(ctx, &k->w);
-    gnomon_tall_drop(ctx, &k->extra);
+    drop_blocks(k, 0);
+    gnomon_free(ctx, k->blocks);
     gnomon_free(ctx, k->projected);
     gnomon_free(ctx, k->places);
     gnomon_free(ctx, k->scratch);
@@ -380,40 +515,34 @@ static void release(krylov *k)
     gnomon_free(ctx, k->values);
 }
 
-/* Columns of the space: for q iterations of s columns s (1 + 0.3 q), in whole blocks. */
-static int64_t dimensions(const gnomon_factor *f, int64_t columns)
-{
-    return gnomon_ceil_div(columns * (10 + 3 * (int64_t)f->options.power), 10 * BLOCK) * BLOCK;
-}
-
 static bool suits(const gnomon_factor *f, int64_t columns)
 {
     const gnomon_row_source *s = &f->source;
-    if (s->csr == NULL || f->options.power < 2 || columns < COLUMNS || s->norm == 0) return false;
-    const int64_t dims = dimensions(f, columns), least = s->rows < s->cols ? s->rows : s->cols;
-    /* The basis replaces room that the rows would take. */
-    return dims + AGAIN * BLOCK <= least / THIN && s->cols / 2 <= s->rows &&
-           (!s->centered || s->center.magnitude <= LONGEST_ROWS * s->norm);
+    return s->sparse && s->norm != 0 &&
+           gnomon_krylov_suits(s->rows, s->cols, columns, f->options.power) &&
+           (!s->centered || s->center.magnitude <= LONGEST_ROWS * s->norm) &&
+           gnomon_factor_krylov_fits(f);
 }
 
-static gnomon_status run(krylov *k, const gnomon_tall *q, bool *done)
+static gnomon_status run(krylov *k, int64_t first, int64_t columns, gnomon_tall *q, bool *done)
 {
-    const int64_t first = dimensions(k->f, q->cols), all = first + AGAIN * BLOCK;
     bool safe = true;
-    GNOMON_TRY(allocate(k, all));
+    GNOMON_TRY(allocate(k));
     GNOMON_TRY(start(k, 0, &safe));
     if (safe) GNOMON_TRY(grow(k, first, &safe));
     if (safe) GNOMON_TRY(start(k, BLOCK, &safe));
-    if (safe) GNOMON_TRY(grow(k, all, &safe));
-    return safe ? take(k, first, q, done) : GNOMON_OK;
+    if (safe) GNOMON_TRY(grow(k, k->dims, &safe));
+    return safe ? take(k, first, columns, q, done) : GNOMON_OK;
 }
 
-gnomon_status gnomon_range_krylov(gnomon_factor *f, const gnomon_tall *q, bool *done)
+gnomon_status gnomon_range_krylov(gnomon_factor *f, int64_t columns, gnomon_tall *q, bool *done)
 {
     krylov k = {.f = f, .kernels = gnomon_context_kernels(f->ctx)};
     *done = false;
-    if (!suits(f, q->cols)) return GNOMON_OK;
-    const gnomon_status status = run(&k, q, done);
+    if (!suits(f, columns)) return GNOMON_OK;
+    k.dims = gnomon_krylov_columns(columns, f->options.power);
+    const int64_t first = k.dims - (int64_t)GNOMON_KRYLOV_AGAIN * BLOCK;
+    const gnomon_status status = run(&k, first, columns, q, done);
     release(&k);
     GNOMON_TRY(status);
     /* They are nearly orthonormal: one step is enough. */

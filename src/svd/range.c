@@ -133,10 +133,9 @@ gnomon_status gnomon_range_fixed(gnomon_factor *f)
     f->of_transpose = f->options.power > 1;
     gnomon_tall *y = f->of_transpose ? &f->bt : &f->q, *z = f->of_transpose ? &f->q : &f->bt;
     GNOMON_TRY(gnomon_factor_operator(f, columns, f->of_transpose && columns >= MANY));
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, columns, false,
-                                "the projected matrix", z));
     bool done = false;
-    if (f->of_transpose) GNOMON_TRY(gnomon_range_krylov(f, z, &done));
+    if (f->of_transpose) GNOMON_TRY(gnomon_range_krylov(f, columns, z, &done));
+    if (!done) GNOMON_TRY(gnomon_factor_check_memory(f, true));
     GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.rows, columns, false, "the range", y));
     if (done) {
         GNOMON_TRY(gnomon_row_source_apply_f64(&f->source, z, y));
@@ -145,5 +144,7 @@ gnomon_status gnomon_range_fixed(gnomon_factor *f)
     }
     GNOMON_TRY(gnomon_row_source_sketch(&f->source, f->op, 0, y));
     f->out->project_seconds += gnomon_lap(&f->clock);
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, f->source.cols, columns, false,
+                                "the projected matrix", z));
     return f->of_transpose ? iterate_shifted(f, y, z) : iterate(f, y, z);
 }

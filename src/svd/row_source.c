@@ -1,5 +1,6 @@
 #include "svd/row_source.h"
 
+#include "base/arithmetic.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -18,7 +19,7 @@ enum {
     MAX_ROWS = 65536,
     PIECE_NUMBERS = 1 << 24,
     LINE = 4096,
-    INDICES = 1 << 18 /* that a task checks */
+    VALUES = 1 << 14 /* that a task converts */
 };
 
 /* A power of two, so that blocks of rows never straddle pieces. */
@@ -28,49 +29,6 @@ static int64_t piece_rows(int64_t cols)
     while (rows > MIN_ROWS && rows > PIECE_NUMBERS / cols)
         rows /= 2;
     return rows;
-}
-
-/* The first index of a task's that is no column, or -1. */
-typedef struct indices {
-    const gnomon_csr *a;
-    int64_t count, *bad; /* one a task */
-} indices;
-
-static void find_bad(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const indices *x = arg;
-    const int64_t from = task * INDICES;
-    const int64_t end = x->count - from < INDICES ? x->count : from + INDICES;
-    x->bad[task] = -1;
-    for (int64_t i = from; i < end && x->bad[task] < 0; i++)
-        if (x->a->indices[i] < 0 || x->a->indices[i] >= x->a->cols) x->bad[task] = i;
-}
-
-static gnomon_status check_indices(gnomon_context *ctx, const gnomon_csr *a, int64_t count,
-                                   const char *name)
-{
-    const int64_t tasks = (count + INDICES - 1) / INDICES;
-    indices x = {.a = a, .count = count};
-    int64_t first = -1;
-    GNOMON_TRY(gnomon_alloc(ctx, tasks, sizeof *x.bad, "the check of indices", &x.bad));
-    gnomon_parallel(ctx, tasks, find_bad, &x);
-    for (int64_t task = 0; task < tasks && first < 0; task++)
-        first = x.bad[task];
-    gnomon_free(ctx, x.bad);
-    GNOMON_FAIL_IF(first >= 0, ctx, GNOMON_ERROR_DATA,
-                   GNOMON_ARG("%s.indices") "[%" PRId64 "] is %" PRId64 "; %s has %" PRId64
-                                            " columns",
-                   name, first, a->indices[first], name, a->cols);
-    return GNOMON_OK;
-}
-
-gnomon_status gnomon_row_source_check_csr(gnomon_context *ctx, const gnomon_csr *a,
-                                          const char *name)
-{
-    GNOMON_TRY(gnomon_check_csr(ctx, a, name));
-    const int64_t count = a->rows > 0 ? a->offsets[a->rows] - a->offsets[0] : 0;
-    return check_indices(ctx, a, count, name);
 }
 
 /* Whether BLAS can read the view as it lies. */
@@ -108,8 +66,28 @@ gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *m
     GNOMON_FAIL_IF(source->rows == 0 || source->cols == 0, ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("a") " is %" PRId64 " x %" PRId64 "; it must have rows and columns",
                    source->rows, source->cols);
+    source->sparse = csr != NULL;
+    source->stored = csr != NULL ? csr->dtype : (gnomon_dtype)0;
     source->piece_rows = csr != NULL ? MAX_ROWS : piece_rows(source->cols);
     source->direct = matrix != NULL && blas_fits(matrix, f64);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_row_source_open_sparse(gnomon_context *ctx, const gnomon_svd_sparse_rows *rows,
+                                            bool f64, gnomon_row_source *source)
+{
+    memset(source, 0, sizeof *source);
+    source->ctx = ctx;
+    source->f64 = f64;
+    source->sparse_stream = rows;
+    source->rows = rows->rows;
+    source->cols = rows->cols;
+    source->sparse = true;
+    source->stored = rows->dtype;
+    source->piece_rows = MAX_ROWS;
+    GNOMON_FAIL_IF(source->rows == 0 || source->cols == 0, ctx, GNOMON_ERROR_SHAPE,
+                   GNOMON_ARG("a") " is %" PRId64 " x %" PRId64 "; it must have rows and columns",
+                   source->rows, source->cols);
     return GNOMON_OK;
 }
 
@@ -117,6 +95,7 @@ void gnomon_row_source_close(gnomon_row_source *source)
 {
     gnomon_free(source->ctx, source->buffer);
     source->buffer = NULL;
+    source->buffer_numbers = 0;
     gnomon_center_close(source);
 }
 
@@ -190,48 +169,72 @@ static gnomon_status next_of_stream(gnomon_row_source *s, gnomon_piece *piece)
     return GNOMON_OK;
 }
 
-/* The type of a CSR's values in the work: what the means are to be taken from keeps its digits. */
+/* The type of sparse rows' values in the work: what the means are to be taken from keeps its
+ * digits. */
 static gnomon_dtype value_type(const gnomon_row_source *s)
 {
     const bool f64 =
-        s->f64 || s->standardized || (s->centered && gnomon_dtype_needs_f64(s->csr->dtype));
+        s->f64 || s->standardized || (s->centered && gnomon_dtype_needs_f64(s->stored));
     return f64 ? GNOMON_F64 : GNOMON_F32;
 }
 
-static gnomon_status convert_values(gnomon_row_source *s, gnomon_dtype dtype, int64_t count)
+/* Values of sparse rows in another type, or scaled. */
+typedef struct values_task {
+    gnomon_row_source *s;
+    const gnomon_csr *a;
+    gnomon_dtype dtype;
+    int64_t count;
+} values_task;
+
+static void convert_values(void *arg, int64_t task, int worker)
 {
+    (void)worker;
+    const values_task *t = arg;
+    const gnomon_row_source *s = t->s;
     const double factor = ldexp(1.0, -s->exponent);
-    GNOMON_TRY(gnomon_alloc(s->ctx, count, gnomon_dtype_size(dtype), "sparse values", &s->buffer));
-    for (int64_t i = 0; i < count; i++) {
-        const double stored = gnomon_value_as_f64(s->csr->values, s->csr->dtype, i);
+    const int64_t end = gnomon_min((task + 1) * VALUES, t->count);
+    for (int64_t i = task * VALUES; i < end; i++) {
+        const double stored = gnomon_value_as_f64(t->a->values, t->a->dtype, i);
         const double value =
-            s->standardized ? gnomon_center_unit(s, s->csr->indices[i], stored) : stored * factor;
-        if (dtype == GNOMON_F64)
+            s->standardized ? gnomon_center_unit(s, t->a->indices[i], stored) : stored * factor;
+        if (t->dtype == GNOMON_F64)
             ((double *)s->buffer)[i] = value;
         else
             ((float *)s->buffer)[i] = (float)value;
     }
-    return GNOMON_OK;
 }
 
-/* The rows from piece->row on; values of another type or scale are made once for all. */
-static gnomon_status next_of_csr(gnomon_row_source *s, gnomon_piece *piece)
+/* The next sparse rows, with values of another type or scale in the buffer. */
+static gnomon_status next_sparse(gnomon_row_source *s, gnomon_piece *piece)
 {
     const gnomon_dtype dtype = value_type(s);
-    gnomon_csr all = *s->csr;
-    if (all.dtype != dtype || s->exponent != 0 || s->standardized) {
-        const int64_t count = all.offsets[all.rows] - all.offsets[0];
-        if (s->buffer == NULL) GNOMON_TRY(convert_values(s, dtype, count));
-        all.values = s->buffer;
-        all.dtype = dtype;
+    gnomon_csr *a = &piece->csr;
+    GNOMON_TRY(gnomon_row_source_next_stored(s, piece));
+    if (piece->rows == 0 || (a->dtype == dtype && s->exponent == 0 && !s->standardized))
+        return GNOMON_OK;
+    values_task t = {.s = s, .a = a, .dtype = dtype};
+    t.count = a->offsets[a->rows] - a->offsets[0];
+    if (t.count > s->buffer_numbers) {
+        gnomon_free(s->ctx, s->buffer);
+        s->buffer = NULL;
+        s->buffer_numbers = 0;
+        GNOMON_TRY(gnomon_alloc(s->ctx, t.count, sizeof(double), "sparse values", &s->buffer));
+        s->buffer_numbers = t.count;
     }
-    piece->sparse = true;
-    piece->csr = gnomon_csr_rows(&all, piece->row, piece->rows);
+    gnomon_parallel(s->ctx, gnomon_ceil_div(t.count, VALUES), convert_values, &t);
+    a->values = s->buffer;
+    a->dtype = dtype;
     return GNOMON_OK;
 }
 
 gnomon_status gnomon_row_source_next(gnomon_row_source *s, gnomon_piece *piece)
 {
+    if (s->sparse) {
+        GNOMON_TRY(next_sparse(s, piece));
+        if (piece->rows > 0) return GNOMON_OK;
+        s->passes++;
+        return gnomon_progress(s->ctx, "passes", s->passes, -1);
+    }
     memset(piece, 0, sizeof *piece);
     /* Within a pass too the work can be ended. */
     GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->passes, -1));
@@ -240,16 +243,14 @@ gnomon_status gnomon_row_source_next(gnomon_row_source *s, gnomon_piece *piece)
         const int64_t rest = s->rows - s->row;
         piece->rows = rest < s->piece_rows ? rest : s->piece_rows;
     }
-    const bool buffered = s->csr == NULL && (s->centered || !s->direct || s->exponent != 0);
+    const bool buffered = s->centered || !s->direct || s->exponent != 0;
     if (buffered && s->buffer == NULL)
         GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->piece_rows, s->cols),
                                 gnomon_tall_size(s->f64), "a piece of rows", &s->buffer));
-    if (s->csr == NULL && s->centered)
+    if (s->centered)
         GNOMON_TRY(gnomon_center_next(s, piece));
     else if (s->stream != NULL)
         GNOMON_TRY(next_of_stream(s, piece));
-    else if (piece->rows > 0 && s->csr != NULL)
-        GNOMON_TRY(next_of_csr(s, piece));
     else if (piece->rows > 0 && buffered)
         GNOMON_TRY(next_converted(s, piece));
     if (piece->rows == 0) {
@@ -259,7 +260,7 @@ gnomon_status gnomon_row_source_next(gnomon_row_source *s, gnomon_piece *piece)
     if (buffered) {
         piece->dense = gnomon_matrix_rowmajor(s->buffer, s->f64 ? GNOMON_F64 : GNOMON_F32,
                                               piece->rows, s->cols);
-    } else if (!piece->sparse) {
+    } else {
         piece->dense = gnomon_rows(s->matrix, piece->row, piece->rows);
     }
     s->row += piece->rows;

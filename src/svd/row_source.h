@@ -18,6 +18,13 @@ typedef struct gnomon_piece {
     gnomon_csr csr;      /* of the work's type; less means F32 or F64, whatever the work's */
 } gnomon_piece;
 
+/* Figures of some numbers: lane l has those numbered l, l + GNOMON_FIGURES, ... */
+enum { GNOMON_FIGURES = 8 };
+typedef struct gnomon_figures {
+    double squares[GNOMON_FIGURES], most[GNOMON_FIGURES];
+    int64_t count;
+} gnomon_figures;
+
 /* What centring needs. */
 typedef struct gnomon_centering {
     double *mean;   /* cols, of the unscaled matrix; NULL while it is not known */
@@ -56,8 +63,17 @@ typedef struct gnomon_row_source {
     const gnomon_matrix *matrix;
     const gnomon_csr *csr;
     const gnomon_svd_rows *stream;
-    bool direct;  /* the caller's memory is handed out as it is */
-    void *buffer; /* of one piece, or the CSR's values */
+    const gnomon_svd_sparse_rows *sparse_stream;
+    bool direct;            /* the caller's memory is handed out as it is */
+    void *buffer;           /* of one piece, or the values of sparse rows */
+    int64_t buffer_numbers; /* of those, that there is room for */
+
+    /* Of sparse rows, in memory or from a stream. Where their pieces end shows in no result: what
+     * is summed over rows goes on from piece to piece. */
+    bool sparse;
+    gnomon_dtype stored;       /* the type of their values */
+    int64_t nonzeros, longest; /* of all rows, of the longest one; known after the scan */
+    gnomon_figures figures;    /* of the rows that were scanned so far */
 
     /* Of the matrix less its columns' means (svd/center.h). Pieces of dense rows hold that; of
      * sparse rows the products do. */
@@ -70,6 +86,9 @@ typedef struct gnomon_row_source {
 gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *matrix,
                                      const gnomon_csr *csr, const gnomon_svd_rows *stream, bool f64,
                                      gnomon_row_source *source);
+/* The same of sparse rows that come piece by piece. */
+gnomon_status gnomon_row_source_open_sparse(gnomon_context *ctx, const gnomon_svd_sparse_rows *rows,
+                                            bool f64, gnomon_row_source *source);
 void gnomon_row_source_close(gnomon_row_source *source);
 /* Sparse rows that a caller hands in: gnomon_check_csr, and every index. */
 gnomon_status gnomon_row_source_check_csr(gnomon_context *ctx, const gnomon_csr *a,
@@ -95,6 +114,13 @@ gnomon_status gnomon_row_source_read(gnomon_row_source *source, int64_t row, int
 
 gnomon_status gnomon_row_source_rewind(gnomon_row_source *source);
 gnomon_status gnomon_row_source_next(gnomon_row_source *source, gnomon_piece *piece);
+/* The next sparse rows as they are stored: any type, not scaled. */
+gnomon_status gnomon_row_source_next_stored(gnomon_row_source *source, gnomon_piece *piece);
+/* Whether rows come from a caller's functions. */
+static inline bool gnomon_row_source_streams(const gnomon_row_source *source)
+{
+    return source->stream != NULL || source->sparse_stream != NULL;
+}
 
 /* out (piece rows x op rows) = the piece times rows [row, row + out->cols) of the operator,
  * transposed. */

@@ -39,6 +39,8 @@ gnomon_status gnomon_row_source_rewind(gnomon_row_source *source)
             GNOMON_ARG("rows.rewind") " is NULL: rows that can be read once need single_pass");
         GNOMON_TRY(source->stream->rewind(source->stream->user));
     }
+    if (source->sparse_stream != NULL && source->row > 0)
+        GNOMON_TRY(source->sparse_stream->rewind(source->sparse_stream->user));
     source->row = 0;
     return GNOMON_OK;
 }

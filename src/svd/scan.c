@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 8, LINES = 16, LENGTH = 1 << 16 };
+enum { LINES = 16, LENGTH = 1 << 16 };
 
 typedef struct figures {
     double most, squares;
@@ -24,32 +24,42 @@ typedef struct scan {
 } scan;
 
 /* Lanes sum apart, so the compiler may take them at once without changing a sum's order. A NaN
- * shows in the squares, infinity in the largest. */
-#define DEFINE_LINE(name, type)                                \
-    static void name(const type *p, int64_t count, figures *f) \
-    {                                                          \
-        double squares[LANES] = {0}, most[LANES] = {0};        \
-        int64_t i = 0;                                         \
-        for (; i + LANES <= count; i += LANES) {               \
-            for (int l = 0; l < LANES; l++) {                  \
-                const double x = fabs((double)p[i + l]);       \
-                squares[l] += x * x;                           \
-                most[l] = x <= most[l] ? most[l] : x;          \
-            }                                                  \
-        }                                                      \
-        for (; i < count; i++) {                               \
-            const double x = fabs((double)p[i]);               \
-            squares[0] += x * x;                               \
-            most[0] = x <= most[0] ? most[0] : x;              \
-        }                                                      \
-        for (int l = 0; l < LANES; l++) {                      \
-            f->squares += squares[l];                          \
-            f->most = most[l] <= f->most ? f->most : most[l];  \
-        }                                                      \
+ * shows in the squares, infinity in the largest. Numbers that go on from others take the lane that
+ * is next. */
+#define DEFINE_LINE(name, type)                                                                    \
+    static void name(const type *p, int64_t count, gnomon_figures *f)                              \
+    {                                                                                              \
+        gnomon_figures all = *f;                                                                   \
+        for (int64_t i = 0; i < count;) {                                                          \
+            const int lane = (int)(all.count % GNOMON_FIGURES);                                    \
+            const int64_t end = lane == 0 ? i + (count - i) / GNOMON_FIGURES * GNOMON_FIGURES : i; \
+            all.count += end - i;                                                                  \
+            for (; i < end; i += GNOMON_FIGURES) {                                                 \
+                for (int l = 0; l < GNOMON_FIGURES; l++) {                                         \
+                    const double x = fabs((double)p[i + l]);                                       \
+                    all.squares[l] += x * x;                                                       \
+                    all.most[l] = x <= all.most[l] ? all.most[l] : x;                              \
+                }                                                                                  \
+            }                                                                                      \
+            if (i == count) break;                                                                 \
+            const double x = fabs((double)p[i++]);                                                 \
+            all.squares[lane] += x * x;                                                            \
+            all.most[lane] = x <= all.most[lane] ? all.most[lane] : x;                             \
+            all.count++;                                                                           \
+        }                                                                                          \
+        *f = all;                                                                                  \
     }
 
 DEFINE_LINE(line_f32, float)
 DEFINE_LINE(line_f64, double)
+
+static void add_lanes(const gnomon_figures *lanes, figures *f)
+{
+    for (int l = 0; l < GNOMON_FIGURES; l++) {
+        f->squares += lanes->squares[l];
+        f->most = lanes->most[l] <= f->most ? f->most : lanes->most[l];
+    }
+}
 
 static void scan_part(void *arg, int64_t task, int worker)
 {
@@ -64,10 +74,12 @@ static void scan_part(void *arg, int64_t task, int worker)
     const int64_t end = (group + 1) * LINES < lines ? (group + 1) * LINES : lines;
     figures f = {0, 0};
     for (int64_t i = group * LINES; i < end; i++) {
+        gnomon_figures lanes = {.count = 0};
         if (l->f64)
-            line_f64((const double *)m->data + i * stride + from, count, &f);
+            line_f64((const double *)m->data + i * stride + from, count, &lanes);
         else
-            line_f32((const float *)m->data + i * stride + from, count, &f);
+            line_f32((const float *)m->data + i * stride + from, count, &lanes);
+        add_lanes(&lanes, &f);
     }
     l->out[task] = f;
 }
@@ -98,11 +110,19 @@ static gnomon_status note(gnomon_row_source *s, const gnomon_piece *piece)
 {
     figures all = {0, 0};
     if (piece->sparse) {
-        const int64_t count = piece->csr.offsets[piece->csr.rows] - piece->csr.offsets[0];
+        const gnomon_csr *a = &piece->csr;
+        const int64_t count = a->offsets[a->rows] - a->offsets[0];
         if (s->f64)
-            line_f64(piece->csr.values, count, &all);
+            line_f64(a->values, count, &s->figures);
         else
-            line_f32(piece->csr.values, count, &all);
+            line_f32(a->values, count, &s->figures);
+        s->nonzeros += count;
+        for (int64_t i = 0; i < a->rows; i++) {
+            const int64_t row = a->offsets[i + 1] - a->offsets[i];
+            s->longest = row > s->longest ? row : s->longest;
+        }
+        add_lanes(&s->figures, &all);
+        s->squares = 0; /* the lanes have all so far */
     } else {
         const gnomon_matrix *m = &piece->dense;
         const int64_t lines = m->col_stride == 1 ? m->rows : m->cols;
@@ -129,6 +149,8 @@ static gnomon_status scan_all(gnomon_row_source *s)
     gnomon_piece piece;
     s->largest = 0;
     s->squares = 0;
+    s->nonzeros = s->longest = 0;
+    s->figures = (gnomon_figures){.count = 0};
     GNOMON_TRY(gnomon_row_source_rewind(s));
     for (;;) {
         GNOMON_TRY(gnomon_row_source_next(s, &piece));
@@ -143,15 +165,12 @@ gnomon_status gnomon_row_source_scan(gnomon_row_source *s)
 {
     if (s->centered) {
         GNOMON_TRY(gnomon_center_find(s));
-        if (s->csr != NULL) return GNOMON_OK; /* norm and scaling are known by that */
+        if (s->sparse) return GNOMON_OK; /* norm and scaling are known by that */
     }
     const int before = s->exponent;
     GNOMON_TRY(scan_all(s));
     s->exponent = gnomon_row_source_exponent(s->f64, s->largest);
-    if (s->exponent == before) return GNOMON_OK;
-    /* The buffer may hold the numbers of a CSR without the scaling. */
-    if (s->csr != NULL) gnomon_row_source_close(s);
-    return scan_all(s);
+    return s->exponent == before ? GNOMON_OK : scan_all(s);
 }
 
 gnomon_status gnomon_row_source_note(gnomon_row_source *s, const gnomon_piece *piece)

@@ -33,7 +33,7 @@ int64_t gnomon_choose_rank(gnomon_factor *f, int64_t columns)
         rank--;
     }
     rank = rank > 0 ? rank : 1;
-    if (f->source.csr == NULL || f->rounding > 0) {
+    if (!f->source.sparse || f->rounding > 0) {
         tail = 0;
         for (int64_t i = rank; i < columns; i++)
             tail += f->s[i] * f->s[i];

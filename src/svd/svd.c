@@ -238,17 +238,19 @@ static gnomon_status explain(gnomon_context *ctx, gnomon_svd *out)
 
 static gnomon_status run(gnomon_factor *f)
 {
-    const bool stream = f->source.stream != NULL;
+    const bool stream = gnomon_row_source_streams(&f->source);
     const bool one_pass = f->options.single_pass;
     GNOMON_FAIL_IF(
-        stream && !one_pass && f->source.stream->rewind == NULL, f->ctx, GNOMON_ERROR_ARGUMENT,
+        f->source.stream != NULL && !one_pass && f->source.stream->rewind == NULL, f->ctx,
+        GNOMON_ERROR_ARGUMENT,
         GNOMON_ARG("rows.rewind") " is NULL: rows that can be read once need single_pass");
-    f->source.center.once = f->source.centered && one_pass && f->source.csr == NULL;
+    f->source.center.once = f->source.centered && one_pass && !f->source.sparse;
     if (!((stream || f->source.center.once) && one_pass))
         GNOMON_TRY(gnomon_row_source_scan(&f->source));
     f->source.passes = 0;
     f->out->project_seconds += gnomon_lap(&f->clock);
     if (stream) GNOMON_TRY(check_rank(f)); /* the rows are known by now */
+    GNOMON_TRY(gnomon_factor_check_memory(f, false));
     if (one_pass)
         GNOMON_TRY(gnomon_range_single(f));
     else if (f->options.tolerance > 0)
@@ -277,7 +279,7 @@ static void release(gnomon_factor *f)
 static gnomon_status prepare(gnomon_factor *f)
 {
     GNOMON_FAIL_IF(
-        f->options.measure && f->source.csr != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
+        f->options.measure && f->source.sparse, f->ctx, GNOMON_ERROR_UNSUPPORTED,
         GNOMON_ARG("measure") " would fill a sparse matrix out; its residual_bound tells as much");
     GNOMON_TRY(make_test_vectors(f));
     return f->source.rows >= 0 ? check_rank(f) : GNOMON_OK;
@@ -314,8 +316,8 @@ static void return_result(gnomon_context *ctx, gnomon_svd *full, gnomon_svd *out
 }
 
 static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, const gnomon_csr *csr,
-                            const gnomon_svd_rows *stream, gnomon_dtype dtype,
-                            const gnomon_svd_options *options, gnomon_svd *out)
+                            const gnomon_svd_rows *stream, const gnomon_svd_sparse_rows *sparse,
+                            gnomon_dtype dtype, const gnomon_svd_options *options, gnomon_svd *out)
 {
     gnomon_factor f;
     memset(&f, 0, sizeof f);
@@ -344,7 +346,9 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
     f.f64 = gnomon_dtype_needs_f64(options->dtype != 0 ? options->dtype : dtype);
     f.rest = (double)NAN;
     (void)gnomon_lap(&f.clock);
-    gnomon_status status = gnomon_row_source_open(ctx, matrix, csr, stream, f.f64, &f.source);
+    gnomon_status status = sparse != NULL
+                               ? gnomon_row_source_open_sparse(ctx, sparse, f.f64, &f.source)
+                               : gnomon_row_source_open(ctx, matrix, csr, stream, f.f64, &f.source);
     f.source.centered = options->center;
     f.source.standardized = options->standardize;
     if (status == GNOMON_OK) status = prepare(&f);
@@ -367,7 +371,7 @@ gnomon_status gnomon_svd_dense(gnomon_context *ctx, const gnomon_matrix *a,
     GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_svd, out));
     GNOMON_TRY(copy_options(ctx, given, &options));
     GNOMON_TRY(gnomon_check_anywhere(ctx, a, "a", false));
-    return factor(ctx, a, NULL, NULL, a->dtype, &options, out);
+    return factor(ctx, a, NULL, NULL, NULL, a->dtype, &options, out);
 }
 
 gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
@@ -378,7 +382,7 @@ gnomon_status gnomon_svd_csr(gnomon_context *ctx, const gnomon_csr *a,
     GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_svd, out));
     GNOMON_TRY(copy_options(ctx, given, &options));
     GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("a") " is NULL");
-    return factor(ctx, NULL, a, NULL, a->dtype, &options, out);
+    return factor(ctx, NULL, a, NULL, NULL, a->dtype, &options, out);
 }
 
 gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows,
@@ -393,7 +397,40 @@ gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd_rows *rows
     GNOMON_FAIL_IF(rows->rows < -1 || rows->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("rows") " is %" PRId64 " x %" PRId64 "; sizes must not be negative",
                    rows->rows, rows->cols);
-    return factor(ctx, NULL, NULL, rows, rows->dtype, &options, out);
+    return factor(ctx, NULL, NULL, rows, NULL, rows->dtype, &options, out);
+}
+
+gnomon_status gnomon_svd_csr_stream(gnomon_context *ctx, const gnomon_svd_sparse_rows *rows,
+                                    const gnomon_svd_options *given, gnomon_svd *out)
+{
+    gnomon_svd_options options;
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_svd, out));
+    GNOMON_TRY(copy_options(ctx, given, &options));
+    GNOMON_FAIL_IF(rows == NULL || rows->next == NULL || rows->rewind == NULL, ctx,
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("rows") ", rows.next or rows.rewind is NULL; sparse rows are read "
+                                      "several times");
+    GNOMON_FAIL_IF(rows->rows < -1 || rows->cols < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("rows") " is %" PRId64 " x %" PRId64 "; sizes must not be negative",
+                   rows->rows, rows->cols);
+    GNOMON_FAIL_IF(rows->dtype != GNOMON_F32 && rows->dtype != GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,
+                   GNOMON_ARG("rows.dtype") " is %d; allowed are F32 and F64", (int)rows->dtype);
+    GNOMON_FAIL_IF(
+        options.single_pass, ctx, GNOMON_ERROR_UNSUPPORTED,
+        GNOMON_ARG("single_pass") " is not done for sparse rows that come piece by piece; "
+                                  "they are read several times");
+    return factor(ctx, NULL, NULL, NULL, rows, rows->dtype, &options, out);
+}
+
+int64_t gnomon_svd_memory(gnomon_context *ctx, int64_t rows, int64_t cols, gnomon_dtype dtype,
+                          const gnomon_svd_options *options)
+{
+    gnomon_svd_options o;
+    if (ctx == NULL || rows < 1 || cols < 1 || copy_options(ctx, options, &o) != GNOMON_OK)
+        return -1;
+    const bool f64 = gnomon_dtype_needs_f64(o.dtype != 0 ? o.dtype : dtype);
+    return gnomon_factor_memory(ctx, rows, cols, f64, &o);
 }
 
 void gnomon_svd_free(gnomon_context *ctx, gnomon_svd *svd)

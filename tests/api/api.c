@@ -97,6 +97,7 @@ typedef struct fixture {
     gnomon_svd_options svd_options;
     gnomon_svd_transform_options svd_transform_options;
     gnomon_svd_rows svd_rows, tensor_rows;
+    gnomon_svd_sparse_rows svd_sparse_rows;
     gnomon_join_points join_points;
     gnomon_join_side join_side;
 
@@ -159,6 +160,22 @@ static gnomon_status next_rows(void *user, const gnomon_matrix *dst, int64_t *go
 static gnomon_status first_row(void *user)
 {
     ((fixture *)user)->next_row = 0;
+    return GNOMON_OK;
+}
+
+static gnomon_status next_sparse_rows(void *user, int64_t max_rows, int64_t max_nonzeros,
+                                      gnomon_csr *csr)
+{
+    fixture *f = user;
+    (void)max_nonzeros;
+    const int64_t rows = N - f->next_row < max_rows ? N - f->next_row : max_rows;
+    const int64_t first = f->offsets[f->next_row];
+    *csr = f->csr[0];
+    csr->rows = rows;
+    csr->offsets = f->offsets + f->next_row;
+    csr->indices = f->indices + first;
+    csr->values = f->entries + first;
+    f->next_row += rows;
     return GNOMON_OK;
 }
 
@@ -367,6 +384,7 @@ static void make_views(fixture *f)
     f->named_tensor = (gnomon_named_tensor){"a", f->tensor};
     f->svd_rows = (gnomon_svd_rows){f, N, N, GNOMON_F32, next_rows, first_row};
     f->tensor_rows = f->svd_rows;
+    f->svd_sparse_rows = (gnomon_svd_sparse_rows){f, N, N, GNOMON_F32, next_sparse_rows, first_row};
     f->join_side = (gnomon_join_side){.dense = &f->matrix[0]};
     f->join_points = (gnomon_join_points){f, N, N, GNOMON_F32, read_points};
 }

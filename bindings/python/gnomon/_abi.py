@@ -458,6 +458,23 @@ class gnomon_svd_rows(c.Structure):
     ]
 
 
+gnomon_svd_sparse_rows_next_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int64, c.c_int64, c.POINTER(gnomon_csr))
+
+
+gnomon_svd_sparse_rows_rewind_fn = c.CFUNCTYPE(c.c_int, c.c_void_p)
+
+
+class gnomon_svd_sparse_rows(c.Structure):
+    _fields_ = [
+        ("user", c.c_void_p),
+        ("rows", c.c_int64),
+        ("cols", c.c_int64),
+        ("dtype", c.c_int),
+        ("next", gnomon_svd_sparse_rows_next_fn),
+        ("rewind", gnomon_svd_sparse_rows_rewind_fn),
+    ]
+
+
 class gnomon_svd_transform_options(c.Structure):
     _fields_ = [
         ("struct_size", c.c_size_t),
@@ -1037,6 +1054,7 @@ STRUCTS = [
     gnomon_svd_options,
     gnomon_svd,
     gnomon_svd_rows,
+    gnomon_svd_sparse_rows,
     gnomon_svd_transform_options,
     gnomon_hosvd_options,
     gnomon_hosvd,
@@ -1276,6 +1294,8 @@ FUNCTIONS = {
     "gnomon_svd_dense": (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_svd_options), c.POINTER(gnomon_svd)]),
     "gnomon_svd_csr": (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr), c.POINTER(gnomon_svd_options), c.POINTER(gnomon_svd)]),
     "gnomon_svd_stream": (c.c_int, [c.c_void_p, c.POINTER(gnomon_svd_rows), c.POINTER(gnomon_svd_options), c.POINTER(gnomon_svd)]),
+    "gnomon_svd_csr_stream": (c.c_int, [c.c_void_p, c.POINTER(gnomon_svd_sparse_rows), c.POINTER(gnomon_svd_options), c.POINTER(gnomon_svd)]),
+    "gnomon_svd_memory": (c.c_int64, [c.c_void_p, c.c_int64, c.c_int64, c.c_int, c.POINTER(gnomon_svd_options)]),
     "gnomon_svd_transform_options_init": (c.c_int, [c.POINTER(gnomon_svd_transform_options), c.c_size_t]),
     "gnomon_svd_transform": (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_svd_transform_options), c.POINTER(gnomon_matrix)]),
     "gnomon_svd_transform_csr": (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr), c.POINTER(gnomon_svd_transform_options), c.POINTER(gnomon_matrix)]),

@@ -41,11 +41,11 @@ static void make_rows(void)
 #define DEFINE_TEST(type, suffix, fused)                                                           \
     static void level_##suffix(const gnomon_kernels *k)                                            \
     {                                                                                              \
-        static type z[SIZE], w[SIZE], expected[SIZE];                                              \
+        static type z[SIZE], w[SIZE], expected[SIZE], halves[SIZE];                                \
         type less[GNOMON_NORMAL];                                                                  \
         for (int64_t i = 0; i < SIZE; i++) {                                                       \
             z[i] = (type)number(3 * i);                                                            \
-            w[i] = expected[i] = (type)number(5 * i + 1);                                          \
+            w[i] = halves[i] = expected[i] = (type)number(5 * i + 1);                              \
         }                                                                                          \
         for (int64_t l = 0; l < GNOMON_NORMAL; l++)                                                \
             less[l] = (type)number(11 * l);                                                        \
@@ -62,13 +62,19 @@ static void make_rows(void)
         }                                                                                          \
         k->normal_##suffix(ROWS, offsets, indices, values_##suffix, less, STRIDE, z, w);           \
         assert_memory_equal(w, expected, sizeof w);                                                \
+        for (int64_t l = 0; l < GNOMON_NORMAL; l += GNOMON_NORMAL / 2)                             \
+            k->half_##suffix(ROWS, offsets, indices, values_##suffix, less + l, STRIDE, z + l,     \
+                             halves + l);                                                          \
+        assert_memory_equal(halves, expected, sizeof w);                                           \
         for (int of_f64 = 0; of_f64 < 2; of_f64++) {                                               \
             for (int64_t row = 0; row < ROWS; row++) {                                             \
                 const int64_t begin = offsets[row] - FIRST, end = offsets[row + 1] - FIRST;        \
                 const void *values = of_f64 ? (const void *)(values_f64 + begin)                   \
                                             : (const void *)(values_f32 + begin);                  \
                 double sums[GNOMON_LANES];                                                         \
-                k->gather_##suffix(end - begin, indices + begin, values, of_f64, STRIDE, z, sums); \
+                const int64_t known = of_f64 ? end - begin : offsets[ROWS] - FIRST - begin;        \
+                k->gather_##suffix(end - begin, known, indices + begin, values, of_f64, STRIDE, z, \
+                                   sums);                                                          \
                 for (int64_t l = 0; l < GNOMON_LANES; l++) {                                       \
                     double sum = 0;                                                                \
                     for (int64_t i = begin; i < end; i++) {                                        \
@@ -79,8 +85,8 @@ static void make_rows(void)
                     }                                                                              \
                     assert_memory_equal(&sums[l], &sum, sizeof sum);                               \
                 }                                                                                  \
-                k->scatter_##suffix(end - begin, indices + begin, values, of_f64, STRIDE, less,    \
-                                    w);                                                            \
+                k->scatter_##suffix(end - begin, known, indices + begin, values, of_f64, STRIDE,   \
+                                    less, w);                                                      \
                 assert_memory_equal(w, expected, sizeof w);                                        \
             }                                                                                      \
         }                                                                                          \
@@ -88,6 +94,39 @@ static void make_rows(void)
 
 DEFINE_TEST(float, f32, fmaf)
 DEFINE_TEST(double, f64, fma)
+
+/* Blocks of 0, 1, ... rows, more than have their sums in registers together. */
+enum { MOST_ROWS = 11 };
+
+#define DEFINE_BLOCKS(type, suffix, fused)                                                   \
+    static void blocks_##suffix(const gnomon_kernels *k)                                     \
+    {                                                                                        \
+        enum { N = GNOMON_NORMAL };                                                          \
+        static type a[MOST_ROWS * N], b[MOST_ROWS * N], sums[N * N], found[N * N];           \
+        static type out[MOST_ROWS * N], expected[MOST_ROWS * N];                             \
+        for (int64_t i = 0; i < MOST_ROWS * N; i++) {                                        \
+            a[i] = (type)number(3 * i + 2);                                                  \
+            b[i] = (type)number(7 * i + 5);                                                  \
+        }                                                                                    \
+        for (int64_t rows = 0; rows <= MOST_ROWS; rows++) {                                  \
+            memset(sums, 0, sizeof sums);                                                    \
+            for (int64_t row = 0; row < rows; row++)                                         \
+                for (int64_t i = 0; i < N * N; i++)                                          \
+                    sums[i] = fused(a[row * N + i / N], b[row * N + i % N], sums[i]);        \
+            k->cross_##suffix(rows, a, b, found);                                            \
+            assert_memory_equal(found, sums, sizeof sums);                                   \
+            memcpy(expected, b, sizeof b);                                                   \
+            memcpy(out, b, sizeof b);                                                        \
+            for (int64_t i = 0; i < rows * N; i++)                                           \
+                for (int64_t j = 0; j < N; j++)                                              \
+                    expected[i] = fused(a[i / N * N + j], sums[j * N + i % N], expected[i]); \
+            k->combine_##suffix(rows, a, sums, out);                                         \
+            assert_memory_equal(out, expected, sizeof out);                                  \
+        }                                                                                    \
+    }
+
+DEFINE_BLOCKS(float, f32, fmaf)
+DEFINE_BLOCKS(double, f64, fma)
 
 static void rows_at_every_level(void **state)
 {
@@ -99,6 +138,8 @@ static void rows_at_every_level(void **state)
         if (k == NULL || !gnomon_isa_available((gnomon_isa)l)) continue;
         level_f32(k);
         level_f64(k);
+        blocks_f32(k);
+        blocks_f64(k);
         tried++;
     }
     assert_true(tried > 0);

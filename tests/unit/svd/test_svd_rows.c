@@ -1,5 +1,6 @@
 /* The SVD of rows that come in pieces, once or again and again, of sparse rows, and its bits. */
 #include "linalg/orth.h"
+#include "points/view.h"
 #include "refusal.h"
 #include "svd_testing.h"
 
@@ -216,6 +217,245 @@ static void test_sparse(void **state)
 }
 
 /* Columns that lean on each other to any degree, by both ways. */
+/* Sparse rows, handed out a few at a time; some tell what is not so. */
+typedef struct sparse_pieces {
+    gnomon_csr all;
+    int64_t at, step, passes;
+    int64_t most_rows, most_nonzeros; /* that were asked for */
+    enum { HONEST, SHORT, LONG, WIDE, OTHER_TYPE, BROKEN, FAILING, TOO_MANY } how;
+} sparse_pieces;
+
+static gnomon_status sparse_next(void *user, int64_t max_rows, int64_t max_nonzeros,
+                                 gnomon_csr *csr)
+{
+    sparse_pieces *f = user;
+    int64_t rows = 0, most = f->step < max_rows ? f->step : max_rows;
+    const int64_t all = f->all.rows - (f->how == SHORT && f->passes > 0);
+    while (f->at + rows < all && rows < most &&
+           (rows == 0 || f->all.offsets[f->at + rows + 1] - f->all.offsets[f->at] <= max_nonzeros))
+        rows++;
+    *csr = gnomon_csr_rows(&f->all, f->at, rows);
+    f->at += rows;
+    if (rows == 0 && f->how == LONG && f->passes > 0) *csr = gnomon_csr_rows(&f->all, 0, 1);
+    if (f->how == WIDE) csr->cols++;
+    if (f->how == OTHER_TYPE) csr->dtype = GNOMON_F64;
+    if (f->how == TOO_MANY) csr->rows = max_rows + 1;
+    if (f->how == FAILING && f->passes > 1) return GNOMON_ERROR_IO;
+    f->most_rows = max_rows;
+    f->most_nonzeros = max_nonzeros;
+    return GNOMON_OK;
+}
+
+static gnomon_status sparse_rewind(void *user)
+{
+    sparse_pieces *f = user;
+    f->at = 0;
+    f->passes++;
+    return GNOMON_OK;
+}
+
+enum { SPARSE_M = 700, SPARSE_D = 660, SPARSE_EACH = 24 };
+
+/* Rows by a law with heavy columns, a full one, empty ones, some with a column twice. */
+static gnomon_csr make_sparse(int64_t *offsets, int64_t *indices, float *values)
+{
+    uint64_t draws = 17;
+    int64_t count = 0;
+    for (int row = 0; row < SPARSE_M; row++) {
+        offsets[row] = count;
+        const int each = row % 50 == 7 ? 0 : row == 99 ? SPARSE_D : row % SPARSE_EACH + 1;
+        for (int i = 0; i < each; i++) {
+            const double u = draw_uniform(&draws);
+            indices[count] = each == SPARSE_D ? i : (int64_t)(SPARSE_D * u * u * u);
+            values[count++] = (float)((1 + row % 5) * draw_normal(&draws) + 0.3);
+        }
+    }
+    offsets[SPARSE_M] = count;
+    return (gnomon_csr){SPARSE_M, SPARSE_D, offsets, indices, values, GNOMON_F32};
+}
+
+/* The bits of rows in memory, by a Krylov space, by iterations, by a tolerance, in both types,
+ * centred and standardized, wherever pieces end. */
+static void test_sparse_stream(void **state)
+{
+    (void)state;
+    static int64_t offsets[SPARSE_M + 1], indices[SPARSE_M * SPARSE_EACH + SPARSE_D];
+    static float values[SPARSE_M * SPARSE_EACH + SPARSE_D];
+    const gnomon_csr csr = make_sparse(offsets, indices, values);
+    static const int64_t steps[] = {1, 37, 300, SPARSE_M};
+    for (int way = 0; way < 12; way++) {
+        gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+        gnomon_svd whole = {.struct_size = sizeof whole}, svd = {.struct_size = sizeof svd};
+        gnomon_context *two = make_context(2);
+        options.rank = way % 4 == 0 ? 55 : 9;
+        options.power = way % 4 == 0 ? 2 : way % 4 == 1 ? 3 : way % 4 == 2 ? 1 : -1;
+        options.tolerance = way % 4 == 3 ? 0.9 : 0;
+        options.dtype = way % 2 == 0 ? GNOMON_F32 : GNOMON_F64;
+        options.center = way >= 4;
+        options.standardize = way >= 8;
+        expect(two, gnomon_svd_csr(two, &csr, &options, &whole), GNOMON_OK);
+        for (int i = 0; i < 4; i++) {
+            gnomon_context *ctx = make_context(1 + i);
+            sparse_pieces source = {.all = csr, .step = steps[i]};
+            const gnomon_svd_sparse_rows rows = {&source,     i % 2 == 0 ? SPARSE_M : -1,
+                                                 SPARSE_D,    GNOMON_F32,
+                                                 sparse_next, sparse_rewind};
+            expect(ctx, gnomon_svd_csr_stream(ctx, &rows, &options, &svd), GNOMON_OK);
+            same_bits(&whole, &svd);
+            assert_int_equal(svd.passes, whole.passes);
+            assert_int_equal(svd.converged_values, whole.converged_values);
+            /* what checks the rows is no pass of the result; each but the first begins anew */
+            assert_in_range(source.passes, svd.passes, svd.passes + 3);
+            gnomon_svd_free(ctx, &svd);
+            gnomon_context_destroy(ctx);
+        }
+        gnomon_svd_free(two, &whole);
+        gnomon_context_destroy(two);
+    }
+}
+
+static void test_sparse_stream_refusals(void **state)
+{
+    (void)state;
+    static int64_t offsets[SPARSE_M + 1], indices[SPARSE_M * SPARSE_EACH + SPARSE_D];
+    static float values[SPARSE_M * SPARSE_EACH + SPARSE_D];
+    const gnomon_csr csr = make_sparse(offsets, indices, values);
+    static const gnomon_status due[] = {[HONEST] = GNOMON_OK,
+                                        [SHORT] = GNOMON_ERROR_SHAPE,
+                                        [LONG] = GNOMON_ERROR_SHAPE,
+                                        [WIDE] = GNOMON_ERROR_ARGUMENT,
+                                        [OTHER_TYPE] = GNOMON_ERROR_ARGUMENT,
+                                        [BROKEN] = GNOMON_ERROR_DATA,
+                                        [FAILING] = GNOMON_ERROR_IO,
+                                        [TOO_MANY] = GNOMON_ERROR_ARGUMENT};
+    gnomon_context *ctx = make_context(1);
+    for (int how = HONEST; how <= TOO_MANY; how++) {
+        gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+        gnomon_svd svd = {.struct_size = sizeof svd};
+        sparse_pieces source = {.all = csr, .step = 100, .how = how};
+        const gnomon_svd_sparse_rows rows = {&source,    -1,          SPARSE_D,
+                                             GNOMON_F32, sparse_next, sparse_rewind};
+        const int64_t kept = indices[900];
+        options.rank = 5;
+        if (how == BROKEN) indices[900] = SPARSE_D;
+        expect(ctx, gnomon_svd_csr_stream(ctx, &rows, &options, &svd), due[how]);
+        indices[900] = kept;
+        if (how == HONEST) assert_true(source.most_rows > 0 && source.most_nonzeros > 0);
+        if (how != HONEST) assert_null(svd.u.data);
+        gnomon_svd_free(ctx, &svd);
+        options.single_pass = 1;
+        source.how = HONEST;
+        expect(ctx, gnomon_svd_csr_stream(ctx, &rows, &options, &svd), GNOMON_ERROR_UNSUPPORTED);
+    }
+    gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+    gnomon_svd svd = {.struct_size = sizeof svd};
+    sparse_pieces source = {.all = csr, .step = 100};
+    gnomon_svd_sparse_rows rows = {&source,    SPARSE_M + 1, SPARSE_D,
+                                   GNOMON_F32, sparse_next,  sparse_rewind};
+    options.rank = 5;
+    expect(ctx, gnomon_svd_csr_stream(ctx, &rows, &options, &svd), GNOMON_ERROR_SHAPE);
+    rows.rows = SPARSE_M - 1;
+    source.at = 0;
+    expect(ctx, gnomon_svd_csr_stream(ctx, &rows, &options, &svd), GNOMON_ERROR_SHAPE);
+    rows.rows = SPARSE_M;
+    values[300] = NAN;
+    source.at = 0;
+    expect(ctx, gnomon_svd_csr_stream(ctx, &rows, &options, &svd), GNOMON_ERROR_NONFINITE);
+    rows.dtype = GNOMON_F16;
+    expect(ctx, gnomon_svd_csr_stream(ctx, &rows, &options, &svd), GNOMON_ERROR_DTYPE);
+    rows.cols = 0;
+    rows.dtype = GNOMON_F32;
+    expect(ctx, gnomon_svd_csr_stream(ctx, &rows, &options, &svd), GNOMON_ERROR_SHAPE);
+    gnomon_context_destroy(ctx);
+}
+
+/* Bytes that are out, and the most there were. */
+typedef struct counter {
+    size_t now, most;
+} counter;
+
+static void *counting(void *user, size_t size, size_t alignment)
+{
+    counter *c = user;
+    c->now += size;
+    if (c->now > c->most) c->most = c->now;
+    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void uncounting(void *user, void *pointer, size_t size)
+{
+    ((counter *)user)->now -= size;
+    free(pointer);
+}
+
+/* What a call takes is what gnomon_svd_memory says, hardly less; under a limit a smaller form,
+ * whose values are within its bound, then a refusal. */
+static void test_memory(void **state)
+{
+    (void)state;
+    enum { M = 30000, D = 14000, EACH = 5, K = 60 };
+    int64_t *offsets = malloc((M + 1) * sizeof *offsets),
+            *indices = malloc(M * EACH * sizeof *indices);
+    float *values = malloc(M * EACH * sizeof *values);
+    uint64_t draws = 5;
+    offsets[0] = 0;
+    for (int64_t i = 0; i < M * EACH; i++) {
+        const double u = draw_uniform(&draws);
+        indices[i] = (int64_t)(D * u * u);
+        values[i] = (float)draw_normal(&draws);
+        offsets[i / EACH + 1] = i + 1;
+    }
+    const gnomon_csr csr = {M, D, offsets, indices, values, GNOMON_F32};
+    int64_t all = 0;
+    double bound = 0;
+    for (int way = 0; way < 6; way++) {
+        counter c = {0};
+        const gnomon_allocator allocator = {&c, counting, uncounting};
+        gnomon_context_options context = GNOMON_CONTEXT_OPTIONS_INIT;
+        gnomon_context *ctx = NULL;
+        gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+        gnomon_svd svd = {.struct_size = sizeof svd};
+        sparse_pieces source = {.all = csr, .step = M};
+        const gnomon_svd_sparse_rows rows = {&source, M, D, GNOMON_F32, sparse_next, sparse_rewind};
+        const int limited = way == 4, refused = way == 5;
+        context.device = "cpu";
+        context.threads = 1;
+        context.allocator = &allocator;
+        context.memory_limit = limited ? all - 1 : refused ? all / 3 : 0;
+        options.rank = K;
+        options.power = 12; /* many columns of the space */
+        options.center = way == 1 || way == 3;
+        assert_int_equal(gnomon_context_create(&context, &ctx), GNOMON_OK);
+        const size_t before = c.now;
+        const int64_t told = gnomon_svd_memory(ctx, M, D, GNOMON_F32, &options);
+        c.most = c.now;
+        const gnomon_status status = way == 2 || way == 3
+                                         ? gnomon_svd_csr_stream(ctx, &rows, &options, &svd)
+                                         : gnomon_svd_csr(ctx, &csr, &options, &svd);
+        const int64_t taken = (int64_t)(c.most - before);
+        expect(ctx, status, refused ? GNOMON_ERROR_MEMORY : GNOMON_OK);
+        if (refused) {
+            assert_string_equal(gnomon_last_error_argument(ctx), "memory_limit");
+        } else {
+            assert_in_range(taken, told / 2, told + (4 << 20)); /* and a piece */
+            assert_true(way != 4 || (told < all && svd.residual_bound < 1.02 * bound));
+        }
+        if (way == 0) {
+            all = told;
+            bound = svd.residual_bound;
+        }
+        assert_int_equal(gnomon_svd_memory(ctx, 0, D, GNOMON_F32, &options), -1);
+        assert_int_equal(gnomon_svd_memory(ctx, INT64_MAX, INT64_MAX, GNOMON_F32, &options), -1);
+        assert_int_equal(gnomon_svd_memory(ctx, M, D, GNOMON_F32, NULL), -1);
+        gnomon_svd_free(ctx, &svd);
+        gnomon_context_destroy(ctx);
+        assert_true(c.now == 0);
+    }
+    free(offsets);
+    free(indices);
+    free(values);
+}
+
 static void test_orthonormalise(void **state)
 {
     (void)state;
@@ -432,7 +672,7 @@ static void test_every_allocation_of_krylov(void **state)
         offsets[row + 1] = i + 1;
     }
     const gnomon_csr csr = {M, D, offsets, indices, values, GNOMON_F64};
-    for (long at = -1, done = 0; !done; at++) {
+    for (long at = -1, done = 0, stream = 0; stream < 2; at = done ? -1 : at + 1, stream += done) {
         refusal r = {.at = -1};
         const gnomon_allocator allocator = {&r, refusing, releasing};
         gnomon_context_options context = GNOMON_CONTEXT_OPTIONS_INIT;
@@ -444,15 +684,19 @@ static void test_every_allocation_of_krylov(void **state)
         if (at >= 0) r.at = r.calls + at;
         gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
         gnomon_svd svd = {.struct_size = sizeof svd};
+        sparse_pieces source = {.all = csr, .step = 500};
+        const gnomon_svd_sparse_rows rows = {&source, M, D, GNOMON_F64, sparse_next, sparse_rewind};
         options.rank = K;
         options.power = 2;
         options.dtype = GNOMON_F32;
         options.center = true;
-        options.test_vectors = 0;
-        const gnomon_status status = gnomon_svd_csr(ctx, &csr, &options, &svd);
+        options.standardize = stream;
+        options.test_vectors = stream ? 3 : 0;
+        const gnomon_status status = stream ? gnomon_svd_csr_stream(ctx, &rows, &options, &svd)
+                                            : gnomon_svd_csr(ctx, &csr, &options, &svd);
         if (at < 0) {
             expect(ctx, status, GNOMON_OK);
-            assert_int_equal(svd.passes, PASSES);
+            assert_int_equal(svd.passes, PASSES + (stream ? 3 : 0));
         }
         done = at >= 0 && status == GNOMON_OK;
         if (at >= 0 && !done) {
@@ -476,6 +720,9 @@ int main(void)
         cmocka_unit_test(test_threads_and_streams),
         cmocka_unit_test(test_single_pass),
         cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_sparse_stream),
+        cmocka_unit_test(test_sparse_stream_refusals),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_orthonormalise),
         cmocka_unit_test(test_least_square),
         cmocka_unit_test(test_shift),
