@@ -424,6 +424,8 @@ typedef struct cli_stream {
 } cli_stream;
 /* The rows that s reads, in type dtype; they can be read again if info says that the file can. */
 gnomon_svd_rows cli_stream_rows(cli_stream *s, const gnomon_data_info *info, gnomon_dtype dtype);
+/* The same of sparse rows, which can be read again. */
+gnomon_svd_sparse_rows cli_stream_sparse(cli_stream *s, const gnomon_data_info *info);
 /* The operator that the work is sketched by; what its options' defaults mean depends on the verb.
  */
 typedef struct cli_sketch_options {

@@ -58,6 +58,22 @@ gnomon_svd_rows cli_stream_rows(cli_stream *s, const gnomon_data_info *info, gno
                              dtype, next,       can_seek ? rewind_reader : NULL};
 }
 
+static gnomon_status next_sparse(void *user, int64_t max_rows, int64_t max_nonzeros,
+                                 gnomon_csr *csr)
+{
+    cli_stream *s = user;
+    const double before = cli_seconds();
+    gnomon_status status = gnomon_reader_next_csr(s->reader, max_rows, max_nonzeros, csr);
+    s->seconds += cli_seconds() - before;
+    return status == GNOMON_OK && cli_interrupted() ? GNOMON_ERROR_CANCELLED : status;
+}
+
+gnomon_svd_sparse_rows cli_stream_sparse(cli_stream *s, const gnomon_data_info *info)
+{
+    return (gnomon_svd_sparse_rows){s,           info->rows,  info->cols,
+                                    info->dtype, next_sparse, rewind_reader};
+}
+
 void cli_sketch_init(cli_sketch_options *s, gnomon_kind kind)
 {
     static const gnomon_descriptor empty = GNOMON_DESCRIPTOR_INIT;

@@ -140,7 +140,7 @@ static int parse(cli_app *app, request *r, int argc, char **argv, const char **i
                     "INPUT --tolerance T [-k K] [-o OUT.npz] [options]",
         .about = "Computes the leading singular values and vectors of the points (n x D) by random "
                  "projection, A ~ U S Vt, with an estimate of the error and bounds on it that fail "
-                 "once in a million runs. Rows may be sparse; dense data that does not fit in "
+                 "once in a million runs. Rows may be sparse; data that does not fit in "
                  "--memory is read piece by piece, as often as needed. With --center the mean is "
                  "subtracted first: principal component analysis.",
         .groups = groups,
@@ -192,6 +192,35 @@ static int check(cli_app *app, request *r, const char *input)
     return cli_check_arrays_output(app, r->output, input);
 }
 
+/* What of --memory the library may take, and sparse rows beside it. */
+static int64_t room(const cli_app *app)
+{
+    return app->memory - CLI_OVERHEAD_BYTES / 2;
+}
+
+/* Whether sparse rows come piece by piece: 1, 0, or an exit code above. Those that a GPU is to
+ * factor are in its memory. */
+static int comes_in_pieces(cli_app *app, const request *r, const char *path,
+                           const gnomon_data_info *info)
+{
+    const double budget = (double)room(app);
+    const int elsewhere = strcmp(app->device, "auto") != 0 && strcmp(app->device, "cpu") != 0;
+    if ((info->access & GNOMON_ACCESS_SEEK) == 0 || info->rows < 1 || info->nonzeros < 0 ||
+        elsewhere || r->options.single_pass)
+        return 0;
+    const double held = 32.0 * (double)info->nonzeros + 16.0 * (double)info->rows;
+    if (r->options.tolerance > 0) return held > 0.5 * budget;
+    const double bytes =
+        (double)gnomon_svd_memory(app->ctx, info->rows, info->cols, info->dtype, &r->options);
+    if (bytes < 0) return held > 0.5 * budget; /* the call tells what is wrong */
+    if (bytes > budget)
+        return cli_fail(app, CLI_EXIT_MEMORY,
+                        "%s: the factors of %lld x %lld points, and the work, need %s", path,
+                        (long long)info->rows, (long long)info->cols,
+                        cli_memory_words(bytes + (double)CLI_OVERHEAD_BYTES / 2).text);
+    return bytes + held > budget;
+}
+
 /* Reads and factors. -1 or an exit code. */
 static int factor(cli_app *app, request *r, const char *path, cli_points *p, gnomon_svd *svd,
                   cli_svd_facts *facts)
@@ -209,11 +238,18 @@ static int factor(cli_app *app, request *r, const char *path, cli_points *p, gno
     const double begin = cli_seconds();
     gnomon_status status;
     r->options.dtype = dtype;
-    if (streams) {
+    const int pieces = sparse ? comes_in_pieces(app, r, path, &p->info) : 0;
+    if (pieces > 1) return pieces;
+    if (streams || pieces) {
         cli_stream s = {p->reader, 0};
-        const gnomon_svd_rows rows = cli_stream_rows(&s, &p->info, held);
         facts->held = "pieces";
-        status = gnomon_svd_stream(app->ctx, &rows, &r->options, svd);
+        if (sparse) {
+            const gnomon_svd_sparse_rows rows = cli_stream_sparse(&s, &p->info);
+            status = gnomon_svd_csr_stream(app->ctx, &rows, &r->options, svd);
+        } else {
+            const gnomon_svd_rows rows = cli_stream_rows(&s, &p->info, held);
+            status = gnomon_svd_stream(app->ctx, &rows, &r->options, svd);
+        }
         facts->read_seconds = s.seconds;
         facts->svd_seconds = cli_seconds() - begin - s.seconds;
         return cli_fail_of_file(app, status, path);
@@ -301,6 +337,7 @@ int cli_svd(int argc, char **argv)
         r.options.descriptor = &r.sketch.descriptor;
         r.options.seed = 0;
     }
+    app.working = room(&app);
     code = cli_start(&app);
     if (code < 0) code = work(&app, &r, path, &points, &svd);
     gnomon_svd_free(app.ctx, &svd);
