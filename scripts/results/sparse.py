@@ -141,23 +141,62 @@ def index_part(record):
             table(["points", "making the file, s", "MiB", "opening, ms", "first, ms", "median, ms", "99 %, ms", "slowest, ms", "no index, ms", "differing"], rows))
 
 
-def svd_part(record):
-    texts, rows = record["shape"], []
-    spread = max(e["cpu_seconds"] / e["least_cpu_seconds"] - 1 for e in record["rows"])
+def svd_rows(record):
+    rows = []
     for e in record["rows"]:
         same = {o["who"]: o["seconds"] for o in record["rows"] if (o["threads"], o["center"]) == (e["threads"], e["center"])}
         peers = [seconds for who, seconds in same.items() if not who.startswith("gnomon")]
         times = ", ".join(f"{seconds / e['seconds']:.2f}" for seconds in peers) if e["who"].startswith("gnomon") else ""
         rows.append([e["threads"], "PCA" if e["center"] else "SVD", e["who"], f"{e['cpu_seconds']:.2f}", f"{e['seconds']:.2f}", times, f"{e['residual']:.8f}"])
-    return ("\n## Singular values and principal components\n\n"
-            f"{texts[0]:,} × {texts[1]:,}, {record['nonzeros']:,} nonzeros, {record['dtype']}, rank {record['rank']}, all in one run of "
-            f"`bench/cpu/sparse_svd.py`, medians of {record['rounds']} rounds in turns. Six iterations are gnomon's default; ten are as near to the best as "
+    return table(["threads", "job", "who", "processor, s", "clock, s", "times as fast", "residual"], rows)
+
+
+def svd_name(record):
+    name = "TF-IDF of the texts" if record["points"] == "texts" else "vectors like those of learned sparse models, by the law above"
+    return f"{name}, {record['shape'][0]:,} × {record['shape'][1]:,}, {record['nonzeros']:,} nonzeros"
+
+
+def svd_memory(sets):
+    if not any(record["memory"] or record["pieces"] for record in sets):
+        return ""
+    rows = []
+    for record in sets:
+        for e in record["memory"]:
+            rows.append([record["points"], "PCA" if e["center"] else "SVD", e["who"], f"{record['points_mb']:.0f}", f"{record['factors_mb']:.0f}",
+                         f"{e['peak_mb']:.0f}", f"{(record['points_mb'] + e['peak_mb'] - record['factors_mb']) / record['points_mb']:.1f}"])
+    text = ("\n### Memory, and rows piece by piece\n\nMegabytes by which the peak of the process grows during one call from Python, one thread, beyond "
+            "the points, which SciPy holds (values, 32-bit indices and offsets). gnomon's has a copy of the indices with 64 bits, and the result. "
+            "*Times the points*: the points and the growth, less the factors.\n\n" +
+            table(["points", "job", "who", "points, MB", "factors, MB", "growth, MB", "times the points"], rows))
+    rows = []
+    for record in sets:
+        for e in record["pieces"]:
+            rows.append([record["points"], "PCA" if e["center"] else "SVD", "stored" if e["stored"] else "compressed", f"{e['file_mb']:.0f}", e["memory"],
+                         e["held"], e["passes"], f"{e['peak_mb']:.0f}", f"{e['read_seconds']:.2f}", f"{e['svd_seconds']:.2f}",
+                         {True: "yes", False: "no"}.get(e.get("same_bytes"), "")])
+    if rows:
+        text += ("\nThe command, `gnomon svd POINTS.npz -k 100 --memory M`, on 2 threads: what `--memory` does not hold comes piece by piece in every "
+                 "pass. The peak is that of the whole process; *same* compares the file of factors with that of the line above. The rows were in the "
+                 "page cache.\n\n" +
+                 table(["points", "job", "file", "file, MB", "--memory", "held", "passes", "peak, MB", "reading, s", "the rest, s", "same"], rows))
+    return text
+
+
+def svd_part(sets):
+    record = sets[0]
+    spread = max(e["cpu_seconds"] / e["least_cpu_seconds"] - 1 for some in sets for e in some["rows"])
+    text = ("\n## Singular values and principal components\n\n"
+            f"Float32, rank {record['rank']}, all of a table in one run of `bench/cpu/sparse_svd.py`, medians of "
+            f"{' and '.join(str(n) for n in sorted({some['rounds'] for some in sets}, reverse=True))} rounds in turns, while nothing was built or tested on the machine. "
+            "Six iterations are gnomon's default; ten are as near to the best as "
             "ARPACK. gnomon's time is with its certificate unless it says none, scikit-learn's that of `fit_transform`. *Times as fast* compares "
             "seconds by the clock, for the SVD with `randomized` and with `arpack`. Of one job's processor seconds the median is up to "
             f"{100 * spread:.0f} % above the least. Residuals |A − A V Vᵀ| / |A| are computed from the components in double "
             f"precision. gnomon: {record['blas']}; peers: {', '.join(record['peer_blas'])}; scikit-learn {record['sklearn']}. "
-            "How it works: [svd.md](../reference/svd.md#the-steps).\n\n" +
-            table(["threads", "job", "who", "processor, s", "clock, s", "times as fast", "residual"], rows))
+            "How it works: [svd.md](../reference/svd.md#the-steps).\n")
+    for some in sets:
+        text += f"\n{svd_name(some)}:\n\n".replace("\nvectors", "\nVectors") + svd_rows(some)
+    return text + svd_memory(sets)
 
 
 def make():
@@ -178,4 +217,4 @@ def make():
         pages["sparse.md"] += index_part(queried)
     factors = load("sparse-svd-cpu.json")
     if factors is not None:
-        pages["sparse.md"] += svd_part(factors)
+        pages["sparse.md"] += svd_part(factors["sets"])
