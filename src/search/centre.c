@@ -59,6 +59,20 @@ static double dot(const double *x, const double *y, int64_t count)
     return sum;
 }
 
+/* The score that the k nearest of rows points reach, as the count scores of a sample tell; values:
+ * room for them. The nearest of all points may lie farther out than the sample's, where points are
+ * rarer: 'beyond' is by which power more of them pass there. */
+static double score_of_rank(const double *scores, int64_t count, int64_t rows, int64_t k,
+                            float *values, double *rank, double *beyond)
+{
+    const double in_sample = (double)k * (double)count / (double)rows;
+    *rank = fmin(fmax(rint(in_sample), 1), (double)count);
+    *beyond = in_sample >= 1 ? 1 : fmin(log((double)rows / (double)k) / log((double)count), 1.5);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)scores[i];
+    return (double)gnomon_rank_largest(values, count, (int64_t)*rank);
+}
+
 /* What a sample of queries and points shows of integers of at most most[i]: out of k points that
  * must pass, how many times as many do? peak: of base's points. f64: room for ASKED + 1 points. */
 static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
@@ -66,35 +80,36 @@ static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, 
                              double passing[WIDTHS])
 {
     const int64_t asked = s->count < ASKED ? s->count : ASKED, cols = s->cols;
-    double scores[ASKED][SAMPLE], norms[SAMPLE], top[ASKED], norm[ASKED], nearest[ASKED];
+    double scores[ASKED][SAMPLE], norms[SAMPLE], top[ASKED], norm[ASKED], least[ASKED];
+    double rank = 1, beyond = 1;
+    float values[SAMPLE];
     double *point = f64 + asked * cols, squares;
     for (int64_t q = 0; q < asked; q++) {
         top[q] = centred_row(s, &s->queries, q * (s->count / asked), f64 + q * cols, &squares);
         norm[q] = sqrt(squares);
-        nearest[q] = -INFINITY;
     }
     for (int64_t i = 0; i < count; i++) {
         centred_row(s, base, i * (base->rows / count), point, &squares);
         norms[i] = sqrt(squares);
         const double bias =
             s->options.metric == GNOMON_IP ? dot(s->centre.mean64, point, cols) : -squares / 2;
-        for (int64_t q = 0; q < asked; q++) {
+        for (int64_t q = 0; q < asked; q++)
             scores[q][i] = dot(f64 + q * cols, point, cols) + bias;
-            nearest[q] = fmax(nearest[q], scores[q][i]);
-        }
     }
+    for (int64_t q = 0; q < asked; q++)
+        least[q] =
+            score_of_rank(scores[q], count, base->rows, s->options.k, values, &rank, &beyond);
     for (int w = 0; w < WIDTHS; w++) {
         passing[w] = 0;
         for (int64_t q = 0; q < asked; q++) {
             const double of_points = norm[q] * rounding(s, peak, most[w]);
             const double of_query = rounding(s, top[q], most[w]);
             for (int64_t i = 0; i < count; i++)
-                passing[w] += scores[q][i] + 1.5 * (of_points + of_query * norms[i]) >= nearest[q];
+                passing[w] += scores[q][i] + 1.5 * (of_points + of_query * norms[i]) >= least[q];
         }
     }
-    /* the nearest of all points lie farther out than the sample's, where points are rarer */
     for (int w = 0; w < WIDTHS; w++)
-        passing[w] = pow(passing[w] / (double)asked, 1.5);
+        passing[w] = pow(passing[w] / ((double)asked * rank), beyond);
 }
 
 /* The bits that take a query the least time, in nanoseconds on one thread of a Zen 3 at 3 GHz: for
@@ -103,8 +118,10 @@ static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, 
 static int cheapest_bits(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
                          double peak, int most, bool fine, double *f64)
 {
-    enum { FEW = 16 };
-    const double d = (double)s->cols, exact = 2 * (double)s->options.k * (60 + 0.6 * d);
+    enum { FEW = 16, MANY = 64 };
+    /* of few neighbours twice as many are verified, before the limit is near them */
+    const double d = (double)s->cols, k = (double)s->options.k;
+    const double exact = (k < MANY ? 2 * k * (60 + 0.6 * d) : k * (40 + 0.4 * d));
     const double products = d * (double)base->rows;
     const gnomon_quads *quads = &s->kernels->quads;
     const double of_32 = 0.0217 * products, of_16 = 0.0135 * products;
@@ -114,7 +131,9 @@ static int cheapest_bits(const gnomon_search *s, const gnomon_matrix *base, int6
     double passing[WIDTHS];
     const int unasked = fine ? 16 : 32;
     if (s->options.k == 0 || s->count < FEW || count < SAMPLE) return unasked;
-    if (2 * exact > (fine ? of_16 : of_32) - of_8) return unasked;
+    /* the estimate takes time too */
+    const double gain = (fine ? of_16 : of_32) - of_8, asking = ASKED * SAMPLE * d;
+    if (k < MANY ? 2 * exact > gain : gain * (double)s->count < 4 * asking) return unasked;
     estimate_passing(s, base, count, peak, most_of, f64, passing);
     if (fine) passing[0] = 1;
     const double in_32 = of_32 + exact, in_16 = of_16 + exact * passing[0],

@@ -186,11 +186,12 @@ float gnomon_filter_least(const gnomon_search *s, const gnomon_filter_query *fac
     return below(t - e * size);
 }
 
-void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float reached, float *values)
+void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float reached, bool exactly,
+                          float *values)
 {
     gnomon_survivor *kept = filter->kept;
-    int32_t able = 0;
-    for (int32_t i = 0; i < filter->count; i++) {
+    int32_t able = reached > -INFINITY ? 0 : filter->count;
+    for (int32_t i = able; i < filter->count; i++) {
         kept[able] = kept[i];
         able += !(kept[able].high < reached);
     }
@@ -198,7 +199,8 @@ void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float reached, float
     if (filter->count <= k) return;
     for (int32_t i = 0; i < filter->count; i++)
         values[i] = kept[i].low;
-    const float rank = gnomon_rank_about(values, filter->count, k);
+    const float rank = exactly ? gnomon_rank_largest(values, filter->count, k)
+                               : gnomon_rank_about(values, filter->count, k);
     if (!(rank > -INFINITY)) return;
     /* How many of those that are exactly at the rank are still wanted: the first ones, whose ids
      * are smaller. */
@@ -210,7 +212,7 @@ void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float reached, float
         const gnomon_survivor x = kept[i];
         const bool tie = x.high == rank && x.low == rank;
         kept[count] = x;
-        count += !(x.high < rank) && !(tie && ties <= 0);
+        count += !(x.high < rank) & !(tie & (ties <= 0)); /* no branches: there is no order */
         ties -= tie;
     }
     filter->count = count;

@@ -1,5 +1,8 @@
 #include "search/ranked.h"
 
+#include <math.h>
+#include <string.h>
+
 static void sift_down(gnomon_ranked *heap, int64_t count, int64_t at)
 {
     const gnomon_ranked point = heap[at];
@@ -81,12 +84,9 @@ static void sort_roughly(gnomon_ranked *points, int64_t count, int depth)
     }
 }
 
-void gnomon_ranked_sort(gnomon_ranked *points, int64_t count)
+/* Insertion: of what is nearly in order. */
+static void sort_finely(gnomon_ranked *points, int64_t count)
 {
-    int depth = 4;
-    for (int64_t n = count; n > 0; n /= 2)
-        depth += 2;
-    sort_roughly(points, count, depth);
     for (int64_t i = 1; i < count; i++) {
         const gnomon_ranked point = points[i];
         int64_t at = i;
@@ -94,6 +94,71 @@ void gnomon_ranked_sort(gnomon_ranked *points, int64_t count)
             points[at] = points[at - 1];
         points[at] = point;
     }
+}
+
+static int depth_of(int64_t count)
+{
+    int depth = 4;
+    for (int64_t n = count; n > 0; n /= 2)
+        depth += 2;
+    return depth;
+}
+
+/* Turns points that are in the opposite order round; whether they were. */
+static bool turn(gnomon_ranked *points, int64_t count)
+{
+    for (int64_t i = 1; i < count; i++)
+        if (!gnomon_ranked_before(points[i], points[i - 1])) return false;
+    for (int64_t i = 0, j = count - 1; i < j; i++, j--) {
+        const gnomon_ranked swap = points[i];
+        points[i] = points[j];
+        points[j] = swap;
+    }
+    return true;
+}
+
+void gnomon_ranked_sort(gnomon_ranked *points, int64_t count)
+{
+    if (turn(points, count)) return;
+    sort_roughly(points, count, depth_of(count));
+    sort_finely(points, count);
+}
+
+/* One bucket a point, of equal widths from the least key to the largest: most hold few. */
+void gnomon_ranked_sort_wide(gnomon_ranked *points, int64_t count, gnomon_ranked *spare,
+                             uint32_t *counts)
+{
+    enum { SHORT = 64 };
+    double least = HUGE_VAL, most = -HUGE_VAL;
+    for (int64_t i = 0; i < count; i++) {
+        least = points[i].key < least ? points[i].key : least;
+        most = points[i].key > most ? points[i].key : most;
+    }
+    const double by = (double)(count - 1) / (most - least);
+    /* keys that overflow, or are all alike, or not numbers */
+    const bool apart = most > least && most - least < HUGE_VAL && by < HUGE_VAL;
+    if (count < SHORT || count > UINT32_MAX || !apart) {
+        gnomon_ranked_sort(points, count);
+        return;
+    }
+    memset(counts, 0, (size_t)count * sizeof *counts);
+    for (int64_t i = 0; i < count; i++)
+        counts[(int64_t)((points[i].key - least) * by)]++;
+    uint32_t before = 0;
+    for (int64_t b = 0; b < count; b++) {
+        const uint32_t here = counts[b];
+        counts[b] = before;
+        before += here;
+    }
+    memcpy(spare, points, (size_t)count * sizeof *spare);
+    for (int64_t i = 0; i < count; i++)
+        points[counts[(int64_t)((spare[i].key - least) * by)]++] = spare[i];
+    uint32_t begin = 0;
+    for (int64_t b = 0; b < count; b++) {
+        sort_roughly(points + begin, counts[b] - begin, depth_of(counts[b] - begin));
+        begin = counts[b];
+    }
+    sort_finely(points, count);
 }
 
 /* Those above the pivot (or, with 'equal', those that are it) to the front; how many. No branch

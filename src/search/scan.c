@@ -37,10 +37,15 @@ enum {
     QUERIES = GNOMON_SIFT_QUERIES,
     RANGED_CHUNK = 2048, /* queries of a task, where packed points are to serve many */
     RANGED_K = 64,       /* the most neighbours for that: each range finds as many */
+    RANGED_EXPECTED = 256, /* the same with expected limits */
+    SAMPLED = 16,        /* of so many points one is in the sample */
+    LEAST_SAMPLE = 1024, /* points */
+    CACHED_BYTES = 1 << 19,
     DIRECT_ROWS = 256,   /* base rows between checks of the buffers, without a filter */
 };
 
-static const double piece_work = 1e10; /* multiply-adds between two reports of progress */
+/* multiply-adds between two reports of progress; in 8 bits, which take less time */
+static const double piece_work = 1e10, quads_work = 4e10;
 
 /* The scan of a piece for a group of queries. */
 typedef struct scan {
@@ -53,6 +58,7 @@ typedef struct scan {
     bool from_f32;          /* base points become fp32 without fp64 between */
     bool bits, direct;
     bool ranged; /* threads take ranges of points rather than chunks of queries */
+    bool last;   /* no piece comes after it */
     int width;   /* bits of a coordinate: 32 (fp32), 16 or 8 */
     /* the cut */
     int64_t steps, part, parts; /* coordinates in all, and at a time */
@@ -94,8 +100,11 @@ typedef struct progress {
 /* A worker's. */
 typedef struct scratch {
     float *tiles, *sums, *bias, *values;
+    gnomon_ranked *found; /* k nearest: room for a query's candidates and k, twice */
+    uint32_t *counts;     /* as many */
     gnomon_blur *blurs;
     double *squares, *dots, *f64;
+    int32_t *at; /* a chunk's queries: the next candidate */
     uint64_t *words;
     uint32_t *packed;
 } scratch;
@@ -172,49 +181,87 @@ static void raise_least(worker *w, int64_t q)
                              : gnomon_filter_least(c->s, &c->facts[w->query + q], key, false));
 }
 
+/* Whether what was let pass by an expected limit has the k nearest: marks those where it has not. */
+static void confirm(worker *w, int64_t q)
+{
+    const scan *c = w->c;
+    if (c->s->expected == NULL || !c->last) return;
+    const gnomon_nearest *n = &w->nearest[q];
+    float *expected = &c->s->expected[c->query + w->query + q], sure = -INFINITY;
+    if (n->count == n->k) {
+        const double key = n->heap[0].key;
+        /* of points with this key or a smaller one: their scores are above the limit */
+        sure = c->bits ? nextafterf((float)-key, INFINITY)
+                       : gnomon_filter_least(c->s, &c->facts[w->query + q], key, w->whole);
+    }
+    if (*expected > -INFINITY && !(sure > *expected)) *expected = NAN;
+}
+
 /* Drops candidates that k others surely come before. */
-static void shrink(worker *w, int64_t q)
+static void shrink(worker *w, int64_t q, bool exactly)
 {
     gnomon_filter *filter = &w->filters[q];
     if (w->c->s->options.k == 0) return;
     const float reached = heed_reached(w, q), before = filter->least;
-    gnomon_filter_shrink(filter, w->c->s->options.k, reached, w->own->values);
+    gnomon_filter_shrink(filter, w->c->s->options.k, reached, exactly,
+                         w->own->values);
     /* of those that are exactly at the limit this range has k with smaller ids */
     if (filter->least > before) tell_reached(w, q, nextafterf(filter->least, -INFINITY));
+}
+
+/* A query in fp64, of which bits have no need. */
+static gnomon_query asked(const worker *w, int64_t q)
+{
+    const scan *c = w->c;
+    if (c->bits) return (gnomon_query){.factor = 0};
+    return gnomon_query_to_f64(c->s, c->query + w->query + q, w->own->f64);
+}
+
+/* The key of a query's i-th candidate. */
+static gnomon_ranked exact_of(worker *w, gnomon_query query, const gnomon_filter *filter, int32_t i)
+{
+    const scan *c = w->c;
+    const int64_t row = row_of(c, filter->kept[i].row);
+    if (c->bits) return (gnomon_ranked){-(double)filter->kept[i].low, c->first_id + row};
+    /* rows lie apart: a later one is fetched meanwhile */
+    if (i + 4 < filter->count) {
+        const char *ahead = gnomon_row_at(c->base, row_of(c, filter->kept[i + 4].row));
+        for (int line = 0; line < 8; line++)
+            __builtin_prefetch(ahead + line * 64);
+    }
+    w->verified++;
+    return (gnomon_ranked){gnomon_exact_key(c->s, query, c->base, row), c->first_id + row};
 }
 
 /* Verifies a query's candidates. */
 static void verify(worker *w, int64_t q)
 {
-    const scan *c = w->c;
     gnomon_filter *filter = &w->filters[q];
     if (filter->count == 0) return;
-    gnomon_query query = {.factor = 0};
-    if (!c->bits) query = gnomon_query_to_f64(c->s, c->query + w->query + q, w->own->f64);
-    for (int32_t i = 0; i < filter->count; i++) {
-        const int64_t row = row_of(c, filter->kept[i].row);
-        double key = -(double)filter->kept[i].low;
-        if (!c->bits) {
-            /* rows lie apart: a later one is fetched meanwhile */
-            if (i + 4 < filter->count) {
-                const char *ahead = gnomon_row_at(c->base, row_of(c, filter->kept[i + 4].row));
-                for (int line = 0; line < 8; line++)
-                    __builtin_prefetch(ahead + line * 64);
-            }
-            key = gnomon_exact_key(c->s, query, c->base, row);
-        }
-        collect(w, q, (gnomon_ranked){key, c->first_id + row});
-    }
-    if (!c->bits) w->verified += filter->count;
+    const gnomon_query query = asked(w, q);
+    for (int32_t i = 0; i < filter->count; i++)
+        collect(w, q, exact_of(w, query, filter, i));
     filter->count = 0;
     raise_least(w, q);
+}
+
+/* The k nearest of those so far and of count more in 'found', which are the query's last. */
+static void join_found(worker *w, int64_t q, gnomon_ranked *found, int64_t count)
+{
+    gnomon_nearest *n = &w->nearest[q];
+    memcpy(found + count, n->heap, (size_t)n->count * sizeof *found);
+    count += n->count;
+    gnomon_ranked_sort_wide(found, count, found + count, w->own->counts);
+    n->count = gnomon_min(count, n->k);
+    for (int64_t i = 0; i < n->count; i++) /* the farthest first: a heap too */
+        n->heap[i] = found[n->count - 1 - i];
 }
 
 static void full(void *arg, int64_t q)
 {
     worker *w = arg;
     gnomon_filter *filter = &w->filters[q];
-    shrink(w, q);
+    shrink(w, q, false);
     if (filter->count > filter->room - filter->room / 4) verify(w, q);
 }
 
@@ -426,6 +473,58 @@ static void scan_direct(worker *w, int64_t place, int64_t end)
     }
 }
 
+/* Candidates of all queries by blocks of rows that stay in the second cache: each query has some in
+ * every block. */
+static void settle_by_rows(worker *w, int64_t rows)
+{
+    const scan *c = w->c;
+    for (int64_t q = 0; q < w->count; q++)
+        w->own->at[q] = 0;
+    for (int64_t end = rows; end - rows < c->count; end += rows) {
+        for (int64_t q = 0; q < w->count; q++) {
+            gnomon_filter *filter = &w->filters[q];
+            int32_t i = w->own->at[q];
+            if (i == filter->count || filter->kept[i].row >= end) continue;
+            const gnomon_query query = asked(w, q);
+            for (; i < filter->count && filter->kept[i].row < end; i++) {
+                /* the number takes the place of the bounds, which have served */
+                const gnomon_ranked point = exact_of(w, query, filter, i);
+                memcpy(&filter->kept[i].low, &point.key, sizeof point.key);
+            }
+            w->own->at[q] = i;
+        }
+    }
+}
+
+/* The answers of a range that is all: what is left of the candidates is verified. */
+static void settle(worker *w)
+{
+    const scan *c = w->c;
+    const int64_t bytes = c->s->cols * (int64_t)gnomon_dtype_size(c->base->dtype) + 1;
+    const int64_t rows = gnomon_max(1, CACHED_BYTES / bytes);
+    int64_t all = 0;
+    for (int64_t q = 0; q < w->count; q++)
+        all += w->filters[q].count;
+    const bool by_rows = !c->bits && all / w->count * rows / c->count >= 4;
+    if (by_rows) settle_by_rows(w, rows);
+    for (int64_t q = 0; q < w->count; q++) {
+        gnomon_filter *filter = &w->filters[q];
+        gnomon_ranked *found = w->own->found;
+        const gnomon_query query = by_rows ? (gnomon_query){.factor = 0} : asked(w, q);
+        for (int32_t i = 0; i < filter->count; i++) {
+            if (by_rows) {
+                found[i].id = c->first_id + row_of(c, filter->kept[i].row);
+                memcpy(&found[i].key, &filter->kept[i].low, sizeof found[i].key);
+            } else {
+                found[i] = exact_of(w, query, filter, i);
+            }
+        }
+        join_found(w, q, found, filter->count);
+        filter->count = 0;
+        confirm(w, q);
+    }
+}
+
 static void scan_task(void *arg, int64_t task, int number)
 {
     scan *c = arg;
@@ -457,9 +556,14 @@ static void scan_task(void *arg, int64_t task, int number)
             verify(&w, q);
     }
     for (int64_t q = 0; q < w.count && s->options.k > 0; q++) {
-        shrink(&w, q);
-        if (c->ranges == 1) verify(&w, q); /* else once all ranges' are known: join_ranges */
+        shrink(&w, q, true);
+        if (c->ranges > 1) continue; /* join_ranges goes on once all ranges' are known */
+        if (s->reach != NULL) {
+            s->reach[c->query + w.query + q] = nextafterf(w.filters[q].least, -INFINITY);
+            continue;
+        }
     }
+    if (s->options.k > 0 && c->ranges == 1 && s->reach == NULL) settle(&w);
     pthread_mutex_lock(&c->lock);
     c->verified += w.verified;
     if (!w.whole) c->whole = false;
@@ -468,12 +572,22 @@ static void scan_task(void *arg, int64_t task, int number)
 
 /* ---- the cut ---- */
 
+/* The rank in the sample, of every SAMPLED-th point, that hardly ever is one of the k nearest of
+ * all: of these the sample has k / SAMPLED, give or take the root of that; of a hundred
+ * thousand queries one has more than this. */
+static int64_t rank_in_sample(int64_t k)
+{
+    const double mean = (double)k / SAMPLED;
+    return (int64_t)ceil(mean + 4 * sqrt(mean) + 3);
+}
+
 /* Chunks of queries and ranges of points that keep all threads at work. */
 static void cut(scan *c)
 {
     const int64_t threads = gnomon_context_threads(c->s->ctx);
     const int64_t enough = 192;
-    int64_t chunks = (c->queries + CHUNK - 1) / CHUNK;
+    const int64_t most_queries = c->width == 8 ? 2 * CHUNK : CHUNK;
+    int64_t chunks = (c->queries + most_queries - 1) / most_queries;
     if (c->ranged)
         chunks = (c->queries + RANGED_CHUNK - 1) / RANGED_CHUNK;
     else if (c->queries >= enough * threads)
@@ -500,8 +614,13 @@ static void cut(scan *c)
         c->block = BLOCK_FLOATS / (words < 16 ? 16 : words) / LANES * LANES;
     }
     if (c->block < LANES) c->block = LANES;
-    c->room = ROOM;
-    if (c->s->options.k > 0) c->room += 2 * gnomon_min(c->s->options.k, c->count);
+    const int64_t k = gnomon_min(c->s->options.k, c->count);
+    c->room = ROOM + 2 * k;
+    if (c->s->expected != NULL) {
+        /* twice as many as are expected to pass: rounding lets others pass */
+        const int64_t passing = 2 * rank_in_sample(k) * SAMPLED;
+        c->room = ROOM + (c->ranges == 1 ? passing : gnomon_min(2 * k, passing / c->ranges));
+    }
     if (c->direct) c->room = 0;
 }
 
@@ -516,6 +635,13 @@ static gnomon_status reserve_workers(scan *c)
         if (c->room > 0)
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->ranges, c->room), sizeof *own->values,
                                     "scores", &own->values));
+        if (c->s->options.k > 0) {
+            const int64_t found = gnomon_plus(gnomon_times(c->ranges, c->room), c->s->options.k);
+            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, found), sizeof *own->found, "candidates",
+                                    &own->found));
+            GNOMON_TRY(gnomon_alloc(ctx, found, sizeof *own->counts, "counts", &own->counts));
+            GNOMON_TRY(gnomon_alloc(ctx, c->chunk, sizeof *own->at, "places", &own->at));
+        }
         if (c->bits)
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->block, c->steps), sizeof *own->words,
                                     "base words", &own->words));
@@ -590,6 +716,9 @@ static void release(scan *c)
     for (int64_t t = 0; t < gnomon_context_threads(ctx) && c->scratch != NULL; t++) {
         scratch *own = &c->scratch[t];
         gnomon_free(ctx, own->values);
+        gnomon_free(ctx, own->found);
+        gnomon_free(ctx, own->counts);
+        gnomon_free(ctx, own->at);
         gnomon_free(ctx, own->words);
         gnomon_free(ctx, own->packed);
         gnomon_free(ctx, own->f64);
@@ -659,6 +788,8 @@ static void prepare(void *arg, int64_t task, int number)
         first.least = c->bits     ? (float)-s->limit
                       : c->direct ? 0
                                   : gnomon_filter_least(s, &c->facts[task], s->limit, false);
+    else if (s->expected != NULL && !c->direct)
+        first.least = s->expected[query];
     for (int64_t r = 0; r < c->ranges; r++) {
         gnomon_filter *filter = &c->filters[r * c->queries + task];
         *filter = first;
@@ -680,24 +811,33 @@ static void join_ranges(void *arg, int64_t task, int number)
     worker w = {.c = c,
                 .own = &c->scratch[number],
                 .query = task,
-                .nearest = &c->s->nearest[c->query + task]};
+                .nearest = &c->s->nearest[c->query + task],
+                .whole = c->whole};
     for (int64_t r = 1; r < c->ranges; r++) {
         const gnomon_nearest *from = &c->nearest[(r - 1) * c->queries + task];
         for (int64_t i = 0; i < from->count; i++)
             gnomon_nearest_offer(w.nearest, from->heap[i]);
     }
-    int64_t count = 0;
+    int64_t count = 0, verified = 0;
     for (int64_t r = 0; r < c->ranges; r++) {
         const gnomon_filter *filter = &c->filters[r * c->queries + task];
         for (int32_t i = 0; i < filter->count; i++)
             w.own->values[count++] = filter->kept[i].low;
     }
-    if (count >= k) tell_reached(&w, 0, gnomon_rank_about(w.own->values, count, k));
+    if (count >= k) tell_reached(&w, 0, gnomon_rank_largest(w.own->values, count, k));
+    if (c->s->reach != NULL) {
+        c->s->reach[c->query + task] = atomic_load(&c->reached[task]);
+        return;
+    }
     for (int64_t r = 0; r < c->ranges; r++) {
         w.filters = &c->filters[r * c->queries + task];
-        shrink(&w, 0);
-        verify(&w, 0);
+        shrink(&w, 0, true);
+        const gnomon_query query = asked(&w, 0);
+        for (int32_t i = 0; i < w.filters->count; i++)
+            w.own->found[verified++] = exact_of(&w, query, w.filters, i);
     }
+    join_found(&w, 0, w.own->found, verified);
+    confirm(&w, 0);
     pthread_mutex_lock(&c->lock);
     c->verified += w.verified;
     pthread_mutex_unlock(&c->lock);
@@ -736,7 +876,8 @@ static gnomon_status run(scan *c)
     gnomon_context *ctx = c->s->ctx;
     GNOMON_TRY(reserve(c));
     /* Of other types what can't be taken shows in the sums. */
-    if (c->base->dtype == GNOMON_F64) gnomon_parallel(ctx, c->count, check_row, c);
+    if (c->base->dtype == GNOMON_F64 && c->s->reach == NULL)
+        gnomon_parallel(ctx, c->count, check_row, c);
     gnomon_parallel(ctx, c->queries, prepare, c);
     for (int64_t t = 0; t < c->ranges * c->chunks; t++)
         c->places[t].row = t / c->chunks * c->range;
@@ -746,7 +887,7 @@ static gnomon_status run(scan *c)
         if (c->s->options.k == 0) GNOMON_TRY(drain(c, &more));
     }
     if (c->ranges > 1 && c->s->options.k > 0) gnomon_parallel(ctx, c->queries, join_ranges, c);
-    if (c->bad < INT64_MAX) {
+    if (c->bad < INT64_MAX && c->s->reach == NULL) { /* of a sample it may not be the first */
         const int64_t id = c->first_id + c->bad;
         GNOMON_FAIL_IF(c->bad_status == GNOMON_ERROR_NONFINITE, ctx, GNOMON_ERROR_NONFINITE,
                        GNOMON_ARG("base") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
@@ -774,11 +915,145 @@ static int64_t group_of(const gnomon_search *s, const scan *like, int64_t rows)
     return fit < 6 ? gnomon_min(6, s->count) : (int64_t)fit;
 }
 
+/* All pieces, for the queries from 'query' on. */
+static gnomon_status scan_pieces(scan like, int64_t query, int64_t queries, int64_t piece)
+{
+    gnomon_search *s = like.s;
+    const gnomon_matrix *base = like.base;
+    const uint32_t *rows = like.rows;
+    const int64_t count = like.count;
+    for (int64_t from = 0; from < count; from += piece) {
+        gnomon_matrix part = *base;
+        scan c = like;
+        c.base = &part;
+        c.count = gnomon_min(piece, count - from);
+        c.last = from + c.count == count;
+        c.first_id = s->base;
+        if (rows != NULL) {
+            c.rows = rows + from;
+        } else {
+            part = gnomon_rows(base, from, c.count);
+            c.first_id += from;
+        }
+        c.query = query;
+        c.queries = queries;
+        c.whole = c.was_whole = s->whole;
+        cut(&c);
+        pthread_mutex_init(&c.lock, NULL);
+        const gnomon_status status = run(&c);
+        pthread_mutex_destroy(&c.lock);
+        release(&c);
+        GNOMON_TRY(status);
+        s->whole = c.whole;
+        s->verified += c.verified;
+        const int64_t done = query * count + queries * (from + c.count);
+        if (s->reach == NULL)
+            GNOMON_TRY(gnomon_progress(s->ctx, "search", done, s->count * count));
+    }
+    return GNOMON_OK;
+}
+
+/* Searches again for queries whose expected limits were too high, without a limit. */
+static gnomon_status scan_again(const scan *like, int64_t query, int64_t queries, int64_t piece)
+{
+    gnomon_search *s = like->s;
+    int64_t first = query, end = query + queries;
+    while (first < end && !isnan(s->expected[first]))
+        first++;
+    while (end > first && !isnan(s->expected[end - 1]))
+        end--;
+    if (first == end) return GNOMON_OK;
+    for (int64_t q = first; q < end; q++) {
+        s->nearest[q].count = 0;
+        s->expected[q] = -INFINITY;
+    }
+    return scan_pieces(*like, first, end - first, piece);
+}
+
+static gnomon_status scan_groups(const scan *like)
+{
+    gnomon_search *s = like->s;
+    const int64_t group = group_of(s, like, like->count);
+    const double work = like->width == 8 ? quads_work : piece_work;
+    const double some = work / ((double)group * (double)(like->steps + 8));
+    int64_t piece = some < 8192 ? 8192 : some > 0x1p30 ? (int64_t)1 << 30 : (int64_t)some;
+    if (s->rows > 0) piece = s->rows;
+    const bool whole = s->whole;
+    for (int64_t query = 0; query < s->count; query += group) {
+        const int64_t queries = gnomon_min(group, s->count - query);
+        s->whole = whole;
+        GNOMON_TRY(scan_pieces(*like, query, queries, piece));
+        if (s->expected == NULL) continue;
+        s->whole = whole;
+        GNOMON_TRY(scan_again(like, query, queries, piece));
+    }
+    return GNOMON_OK;
+}
+
+/* ---- expected limits ---- */
+
+/* Whether a sample first leaves less to be looked at: as many points as would come to be among the
+ * k nearest so far, in points that come in no order. */
+static bool pays_to_sample(const scan *like)
+{
+    const gnomon_search *s = like->s;
+    const int64_t k = s->options.k, sampled = like->count / SAMPLED;
+    if (like->direct || k == 0 || sampled < LEAST_SAMPLE) return false;
+    for (int64_t q = 0; q < s->count; q++)
+        if (s->nearest[q].count > 0) return false;
+    const double rank = (double)rank_in_sample(k), all = (double)like->count;
+    if (rank * 4 > (double)sampled) return false;
+    const double first = rank * (1 + log((double)sampled / rank)) + rank * SAMPLED;
+    return first < 0.75 * (double)k * (1 + log(all / (double)k));
+}
+
+/* A score for each query that its k nearest are expected to reach: that of the k'-th nearest of a
+ * sample. Where they don't the query is searched again: the answers don't depend on it. */
+static gnomon_status expect(const scan *like, float *expected)
+{
+    gnomon_search *s = like->s;
+    gnomon_context *ctx = s->ctx;
+    const int64_t k = rank_in_sample(s->options.k), sampled = like->count / SAMPLED;
+    gnomon_search of_sample = *s;
+    of_sample.options.k = k;
+    of_sample.reach = expected;
+    of_sample.expected = NULL;
+    of_sample.rows = sampled;
+    of_sample.whole = true;
+    of_sample.heaps = NULL;
+    of_sample.nearest = NULL;
+    uint32_t *rows = NULL;
+    gnomon_status status = gnomon_alloc(ctx, sampled, sizeof *rows, "a sample", &rows);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(ctx, gnomon_times(s->count, k), sizeof *of_sample.heaps,
+                              "neighbours in a sample", &of_sample.heaps);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(ctx, s->count, sizeof *of_sample.nearest, "neighbours in a sample",
+                              &of_sample.nearest);
+    if (status == GNOMON_OK) {
+        for (int64_t q = 0; q < s->count; q++)
+            of_sample.nearest[q] = (gnomon_nearest){of_sample.heaps + q * k, k, 0};
+        /* from each run of as many points one at random: no period of the data meets it */
+        for (int64_t i = 0; i < sampled; i++)
+            rows[i] = (uint32_t)row_of(like, i * SAMPLED +
+                                                 (int64_t)(gnomon_mix64((uint64_t)i) % SAMPLED));
+        scan sample = *like;
+        sample.s = &of_sample;
+        sample.rows = rows;
+        sample.count = sampled;
+        status = scan_groups(&sample);
+    }
+    gnomon_free(ctx, rows);
+    gnomon_free(ctx, of_sample.heaps);
+    gnomon_free(ctx, of_sample.nearest);
+    return status;
+}
+
 gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uint32_t *rows,
                           int64_t count)
 {
     if (count == 0 || s->count == 0) return GNOMON_OK;
-    scan like = {.s = s, .base = base, .bad = INT64_MAX};
+    scan like = {.s = s, .base = base, .rows = rows, .count = count, .bad = INT64_MAX};
     like.bits = gnomon_metric_takes(s->options.metric, GNOMON_POINTS_BITS);
     like.direct = !like.bits && (s->count <= FEW || s->cols == 0 ||
                                  !gnomon_metric_row_of(s->options.metric)->filtered);
@@ -791,40 +1066,16 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
     like.ld = gnomon_round_up(words_of(&like, like.steps), 16) + 16;
     like.from_f32 = s->options.metric != GNOMON_COSINE && !gnomon_dtype_needs_f64(base->dtype) &&
                     s->centre.scale > 0x1p-100 && s->centre.scale < 0x1p100;
-    const int64_t group = group_of(s, &like, count);
-    const double some = piece_work / ((double)group * (double)(like.steps + 8));
-    int64_t piece = some < 8192 ? 8192 : some > 0x1p30 ? (int64_t)1 << 30 : (int64_t)some;
-    if (s->rows > 0) piece = s->rows;
-    const bool whole = s->whole;
-    for (int64_t query = 0; query < s->count; query += group) {
-        s->whole = whole;
-        for (int64_t from = 0; from < count; from += piece) {
-            gnomon_matrix part = *base;
-            scan c = like;
-            c.base = &part;
-            c.count = gnomon_min(piece, count - from);
-            c.first_id = s->base;
-            if (rows != NULL) {
-                c.rows = rows + from;
-            } else {
-                part = gnomon_rows(base, from, c.count);
-                c.first_id += from;
-            }
-            c.query = query;
-            c.queries = gnomon_min(group, s->count - query);
-            c.whole = c.was_whole = s->whole;
-            cut(&c);
-            pthread_mutex_init(&c.lock, NULL);
-            const gnomon_status status = run(&c);
-            pthread_mutex_destroy(&c.lock);
-            release(&c);
-            GNOMON_TRY(status);
-            s->whole = c.whole;
-            s->compared += c.queries * c.count;
-            s->verified += c.verified;
-            const int64_t done = query * count + c.queries * (from + c.count);
-            GNOMON_TRY(gnomon_progress(s->ctx, "search", done, s->count * count));
-        }
+    gnomon_status status = GNOMON_OK;
+    if (pays_to_sample(&like)) {
+        /* each range then finds few */
+        if (like.width < 32 && s->options.k <= RANGED_EXPECTED) like.ranged = true;
+        GNOMON_TRY(gnomon_alloc(s->ctx, s->count, sizeof *s->expected, "limits", &s->expected));
+        status = expect(&like, s->expected);
     }
-    return GNOMON_OK;
+    if (status == GNOMON_OK) status = scan_groups(&like);
+    gnomon_free(s->ctx, s->expected);
+    s->expected = NULL;
+    s->compared += s->count * count;
+    return status;
 }

@@ -61,7 +61,11 @@ struct gnomon_search {
     bool whole;    /* all base points so far had integer coordinates, centred */
     int64_t base;  /* points so far */
     int64_t later; /* -1; else query i is searched in ids from later + i + 1 on only. Sparse rows */
-    int64_t rows;  /* of the base that a scan takes at once; 0: by the work. Tests set it */
+    /* A score for each query that its k nearest are expected to reach, in the piece at hand; NULL:
+     * nothing is known. NaN afterwards: they did not. */
+    float *expected;
+    float *reach; /* not NULL: only a score for each query that k points reach is wanted */
+    int64_t rows; /* of the base that a scan takes at once; 0: by the work. Tests set it */
     int64_t compared, verified;
     gnomon_device_part device;
 };
