@@ -41,8 +41,8 @@ gnomon_blur gnomon_filter_blur(const gnomon_search *search, int64_t steps, int64
 /* The same of a tile in integer coordinates, of this scale and with squares lost to rounding. */
 void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes, gnomon_blur *blur);
 /* Drops survivors that k others surely come before; raises 'least'. reached: a score that k points
- * surely reach, here or elsewhere. exactly: all such, which takes longer; else most. values: room for
- * 'room'. */
+ * surely reach, here or elsewhere. exactly: all such, which takes longer; else most. values: room
+ * for 'room'. */
 void gnomon_filter_shrink(gnomon_filter *filter, int64_t k, float reached, bool exactly,
                           float *values);
 

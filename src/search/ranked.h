@@ -29,7 +29,8 @@ void gnomon_nearest_offer(gnomon_nearest *nearest, gnomon_ranked point);
 /* Into the order of answers. Heaps of other data are of no use after that. */
 void gnomon_ranked_sort(gnomon_ranked *points, int64_t count);
 
-/* The same of numbers that lie close, as candidates' do: quicker. spare: room for count; counts too.
+/* The same of numbers that lie close, as candidates' do: quicker. spare: room for count; counts
+ * too.
  */
 void gnomon_ranked_sort_wide(gnomon_ranked *points, int64_t count, gnomon_ranked *spare,
                              uint32_t *counts);

@@ -35,13 +35,13 @@ enum {
     ROOM = 64,            /* survivors kept beyond 2 k */
     LEAST_ROWS = 2048,    /* of a range */
     QUERIES = GNOMON_SIFT_QUERIES,
-    RANGED_CHUNK = 2048, /* queries of a task, where packed points are to serve many */
-    RANGED_K = 64,       /* the most neighbours for that: each range finds as many */
+    RANGED_CHUNK = 2048,   /* queries of a task, where packed points are to serve many */
+    RANGED_K = 64,         /* the most neighbours for that: each range finds as many */
     RANGED_EXPECTED = 256, /* the same with expected limits */
-    SAMPLED = 16,        /* of so many points one is in the sample */
-    LEAST_SAMPLE = 1024, /* points */
+    SAMPLED = 16,          /* of so many points one is in the sample */
+    LEAST_SAMPLE = 1024,   /* points */
     CACHED_BYTES = 1 << 19,
-    DIRECT_ROWS = 256,   /* base rows between checks of the buffers, without a filter */
+    DIRECT_ROWS = 256, /* base rows between checks of the buffers, without a filter */
 };
 
 /* multiply-adds between two reports of progress; in 8 bits, which take less time */
@@ -181,7 +181,8 @@ static void raise_least(worker *w, int64_t q)
                              : gnomon_filter_least(c->s, &c->facts[w->query + q], key, false));
 }
 
-/* Whether what was let pass by an expected limit has the k nearest: marks those where it has not. */
+/* Whether what was let pass by an expected limit has the k nearest: marks those where it has not.
+ */
 static void confirm(worker *w, int64_t q)
 {
     const scan *c = w->c;
@@ -203,8 +204,7 @@ static void shrink(worker *w, int64_t q, bool exactly)
     gnomon_filter *filter = &w->filters[q];
     if (w->c->s->options.k == 0) return;
     const float reached = heed_reached(w, q), before = filter->least;
-    gnomon_filter_shrink(filter, w->c->s->options.k, reached, exactly,
-                         w->own->values);
+    gnomon_filter_shrink(filter, w->c->s->options.k, reached, exactly, w->own->values);
     /* of those that are exactly at the limit this range has k with smaller ids */
     if (filter->least > before) tell_reached(w, q, nextafterf(filter->least, -INFINITY));
 }
@@ -947,8 +947,7 @@ static gnomon_status scan_pieces(scan like, int64_t query, int64_t queries, int6
         s->whole = c.whole;
         s->verified += c.verified;
         const int64_t done = query * count + queries * (from + c.count);
-        if (s->reach == NULL)
-            GNOMON_TRY(gnomon_progress(s->ctx, "search", done, s->count * count));
+        if (s->reach == NULL) GNOMON_TRY(gnomon_progress(s->ctx, "search", done, s->count * count));
     }
     return GNOMON_OK;
 }

@@ -1,5 +1,5 @@
-/* Filters of 8-bit coordinates at every level the machine has, against every pair in fp64: answers,
- * order, bits. */
+/* Filters of 8-bit coordinates, and bits, at every level the machine has, against every pair in
+ * fp64: answers, order, bits. */
 #include "search_testing.h"
 
 #include "base/isa.h"
@@ -155,9 +155,63 @@ static void every_size_of_block(void **state)
         check_job(&(job){BELL, GNOMON_L2, rows[i], dims[i], queries[5 - i], MOST_N});
 }
 
+/* Bits in rows of some words and a few bytes, of a number that fills no group; many ties. */
+static void check_bits(gnomon_context *ctx, int64_t bytes, int64_t n, int64_t queries)
+{
+    uint8_t *x = malloc((size_t)((n + queries) * bytes)), *asked = x + n * bytes;
+    answer *all = malloc((size_t)n * sizeof *all);
+    uint64_t state = 3;
+    for (int64_t i = 0; i < (n + queries) * bytes; i++)
+        x[i] = (uint8_t)(draw_bits(&state) & draw_bits(&state));
+    const gnomon_matrix b = gnomon_matrix_rowmajor(x, GNOMON_U8, n, bytes);
+    const gnomon_matrix a = gnomon_matrix_rowmajor(asked, GNOMON_U8, queries, bytes);
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    o.metric = GNOMON_HAMMING;
+    o.k = n < 9 ? n : 9;
+    expect(ctx, gnomon_neighbors_exact(ctx, &b, &a, &o, &found), GNOMON_OK);
+    answer_sign = 1;
+    for (int64_t q = 0; q < queries; q++) {
+        for (int64_t i = 0; i < n; i++) {
+            int differ = 0;
+            for (int64_t j = 0; j < bytes; j++)
+                differ += __builtin_popcount(x[i * bytes + j] ^ asked[q * bytes + j]);
+            all[i] = (answer){differ, i};
+        }
+        qsort(all, (size_t)n, sizeof *all, by_distance);
+        for (int64_t i = 0; i < o.k; i++)
+            if (found.ids[q * o.k + i] != all[i].id ||
+                found.distances[q * o.k + i] != all[i].distance)
+                fail_msg("%lld bytes, %lld points, query %lld, answer %lld", (long long)bytes,
+                         (long long)n, (long long)q, (long long)i);
+    }
+    gnomon_neighbors_free(ctx, &found);
+    free(x);
+    free(all);
+}
+
+static void bits_at_every_level(void **state)
+{
+    (void)state;
+    static const int64_t bytes[] = {1, 8, 13, 16, 24, 32, 64, 100, 512, 520};
+    for (int level = 0; level < GNOMON_ISA_COUNT; level++) {
+        if (!gnomon_isa_available((gnomon_isa)level)) continue;
+        assert_int_equal(setenv("GNOMON_ISA", gnomon_isa_name((gnomon_isa)level), 1), 0);
+        gnomon_context *ctx = context_of(2, 0);
+        for (int i = 0; i < 10; i++) {
+            check_bits(ctx, bytes[i], 1003, 9);
+            check_bits(ctx, bytes[i], 33, 4);
+            check_bits(ctx, bytes[i], 5, 3);
+        }
+        gnomon_context_destroy(ctx);
+    }
+    unsetenv("GNOMON_ISA");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bits_at_every_level),
         cmocka_unit_test(every_level_finds_the_same),
         cmocka_unit_test(every_size_of_block),
     };
