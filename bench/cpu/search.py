@@ -1,13 +1,17 @@
-"""Exact search beside FAISS's flat indexes: seconds and answers, in one run, turn by turn.
+"""Exact search beside FAISS's flat indexes, at every level of instructions: seconds and answers, in one run, turn by turn.
 
-usage: search.py LIBRARY [--rounds 5] [--patience 20] [--threads 2 1] [--case TEXT ...] [--output FILE.json]
+usage: search.py LIBRARY [--rounds 5] [--patience 20] [--threads 2 1] [--levels LEVEL ...] [--case TEXT ...]
+                 [--output FILE.json] [--commit TEXT]
 
 Needs NumPy and FAISS (Debian's python3-faiss or the wheel faiss-cpu). Points are uniform in the unit cube (bits and
-bytes: uniform). Each case tells the median time of both sides over rounds in which the machine did nothing else (as far
-as there were such: 'others' is the largest share of a processor that others had), the rate of multiply-adds beside
-SGEMM's in the same process, how many answers differ, and FAISS's largest error of a distance relative to ours. With
---case the other cases of FILE.json stay, so that a record can be taken in short turns."""
+bytes: uniform). --levels are values of GNOMON_ISA; without it all that the processor has. Each case tells the median
+time of each level and of the peer over rounds in which the machine did nothing else (as far as there were such:
+'others' is the largest share of a processor that others had), the rate of multiply-adds beside SGEMM's in the same
+process, how many answers of other levels than the best differ from its (none may), how many of FAISS's do, and FAISS's
+largest error of a distance relative to ours. 'blas' is the kernel that FAISS's OpenBLAS runs: OPENBLAS_CORETYPE sets
+it. With --case the other cases of FILE.json stay, so that a record can be taken in short turns."""
 import argparse
+import ctypes
 import json
 import os
 import platform
@@ -20,6 +24,8 @@ try:
     import faiss
 except ImportError:
     faiss = None
+
+LEVELS = ["portable", "avx2", "avx512", "avx512_vnni", "amx", "neon"]  # each better than those before
 
 # name, metric, queries, base, dimensions (bytes for hamming), k
 CASES = [
@@ -68,28 +74,49 @@ def repeated(call, q):
     return lambda: [call() for _ in range(20)][-1]
 
 
-def run_case(lib, args, threads, case):
+def peer_blas():
+    """The kernel that FAISS's OpenBLAS chose."""
+    for line in open("/proc/self/maps"):
+        if "faiss_cpu.libs" in line and "openblas" in line:
+            lib = ctypes.CDLL(line.split()[-1])
+            lib.openblas_get_corename.restype = ctypes.c_char_p
+            return lib.openblas_get_corename().decode()
+    return None
+
+
+def search_at(libs, level, metric, views, k, q):
+    return repeated(lambda: libs[level].exact(metric.split()[0], *views, k), q)
+
+
+def run_case(libs, args, threads, case):
     name, metric, q, n, d, k = case
     base, queries = points(case)
-    views = [lib.view(x)[0] for x in (base, queries)]
-    calls = [repeated(lambda: lib.exact(metric.split()[0], *views, k), q)]
+    best = list(libs)[-1]
+    views = [libs[best].view(x)[0] for x in (base, queries)]
+    calls = {level: search_at(libs, level, metric, views, k, q) for level in libs}
     if faiss:
-        calls.append(repeated(peer(metric, base, queries, k), q))
+        calls["faiss"] = repeated(peer(metric, base, queries, k), q)
     products = 0
     if metric != "hamming" and q > 1 and threads == os.cpu_count():  # what NumPy's BLAS takes
-        call, products = product(base, queries)
-        calls.append(call)
-    for call in calls:
+        calls["sgemm"], products = product(base, queries)
+    for call in calls.values():
         call()
-    times = in_turns(calls, args.rounds, args.patience)
+    times = dict(zip(calls, in_turns(list(calls.values()), args.rounds, args.patience)))
     scale = 1 if q > 1 else 20
-    wall, cpu, others, (ids, distances, facts) = times[0]
-    wall, cpu = wall / scale, cpu / scale
+    ids, distances, _ = times[best][3]
     record = {"name": name, "metric": metric, "queries": q, "base": n, "dimensions": d, "k": k,
-              "threads": threads, "rounds": args.rounds, "seconds": wall, "cpu_seconds": cpu, "others": others,
-              "verified_a_query": facts["verified"] / q, "pairs_a_second": q * n / wall}
+              "threads": threads, "rounds": args.rounds, "level": best, "levels": {}}
+    for level in libs:
+        wall, cpu, others, (its, theirs, facts) = times[level]
+        record["levels"][level] = {"seconds": wall / scale, "cpu_seconds": cpu / scale, "others": others,
+                                   "verified_a_query": facts["verified"] / q,
+                                   "differ": int((its != ids).sum() + (theirs.view(np.int64) != distances.view(np.int64)).sum())}
+    mine = record["levels"][best]
+    wall, cpu = mine["seconds"], mine["cpu_seconds"]
+    record.update(seconds=wall, cpu_seconds=cpu, others=mine["others"], verified_a_query=mine["verified_a_query"],
+                  pairs_a_second=q * n / wall)
     if faiss:
-        their_wall, their_cpu, their_others, (values, other) = times[1]
+        their_wall, their_cpu, their_others, (values, other) = times["faiss"]
         values = values.astype(np.float64)
         if metric.startswith("l2"):
             values = np.sqrt(np.maximum(values, 0))
@@ -102,10 +129,28 @@ def run_case(lib, args, threads, case):
         record["faiss_distance_error"] = float(np.max(np.abs(values - distances) /
                                                       np.maximum(np.abs(distances), 1e-30)))
     if products:
-        record["sgemm_rate"] = products / times[-1][0]
+        record["sgemm_rate"] = products / times["sgemm"][0]
         record["share_of_sgemm"] = q * n * d / wall / record["sgemm_rate"]
     print(json.dumps(record), flush=True)
     return record
+
+
+def libraries(path, threads, levels):
+    """A context a level, of those that are asked for and there."""
+    libs, before = {}, os.environ.get("GNOMON_ISA")
+    for level in LEVELS:
+        if levels and level not in levels:
+            continue
+        os.environ["GNOMON_ISA"] = level
+        try:
+            libs[level] = Library(path, threads)
+        except AssertionError:  # the processor lacks it
+            if levels:
+                raise SystemExit(f"{level} is not available here")
+    os.environ.pop("GNOMON_ISA")
+    if before is not None:
+        os.environ["GNOMON_ISA"] = before
+    return libs
 
 
 def main():
@@ -114,8 +159,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--patience", type=float, default=20)
     parser.add_argument("--threads", type=int, nargs="*", default=[2, 1])
+    parser.add_argument("--levels", nargs="*")
     parser.add_argument("--case", nargs="*", default=[""])
     parser.add_argument("--output")
+    parser.add_argument("--commit")
     args = parser.parse_args()
     result = {"bench": "search", "cases": []}
     if args.output and os.path.exists(args.output):
@@ -123,20 +170,22 @@ def main():
             result = json.load(file)
     cpu = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
     for threads in args.threads:
-        lib = Library(args.library, threads)
-        result.update(version=lib.version, peer="FAISS " + faiss.__version__ if faiss else None,
-                      machine=platform.machine(), cpu=cpu.group(1).strip() if cpu else "", cores=os.cpu_count())
+        libs = libraries(args.library, threads, args.levels)
+        result.update(version=list(libs.values())[0].version, peer="FAISS " + faiss.__version__ if faiss else None,
+                      machine=platform.machine(), cpu=cpu.group(1).strip() if cpu else "", cores=os.cpu_count(),
+                      blas=peer_blas() if faiss else None, commit=args.commit or result.get("commit"))
         if faiss:
             faiss.omp_set_num_threads(threads)
         for case in (x for x in CASES if any(text in x[0] for text in args.case)):
-            record = run_case(lib, args, threads, case)
+            record = run_case(libs, args, threads, case)
             result["cases"] = [r for r in result["cases"]
                                if (r["name"], r["threads"]) != (record["name"], threads)] + [record]
             if args.output:
                 with open(args.output, "w") as file:
                     json.dump(result, file, indent=1)
                     file.write("\n")
-        lib.close()
+        for lib in libs.values():
+            lib.close()
 
 
 main()

@@ -73,8 +73,21 @@ static double score_of_rank(const double *scores, int64_t count, int64_t rows, i
     return (double)gnomon_rank_largest(values, count, (int64_t)*rank);
 }
 
+/* The score that points within the radius reach. x: the centred query. */
+static double score_of_radius(const gnomon_search *s, const double *x, double squares)
+{
+    const gnomon_centre *g = &s->centre;
+    const double limit = s->limit, scale = g->scale;
+    if (s->options.metric == GNOMON_IP)
+        return -limit * scale * scale - dot(x, g->mean64, s->cols) - g->norm * g->norm;
+    return (squares -
+            (s->options.metric == GNOMON_L2 ? limit * scale * limit * scale : 2 * limit)) /
+           2;
+}
+
 /* What a sample of queries and points shows of integers of at most most[i]: out of k points that
- * must pass, how many times as many do? peak: of base's points. f64: room for ASKED + 1 points. */
+ * must pass, how many times as many do? By radius: how many of all points? peak: of base's points.
+ * f64: room for ASKED + 1 points. */
 static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
                              double peak, const int most[WIDTHS], double *f64,
                              double passing[WIDTHS])
@@ -87,6 +100,7 @@ static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, 
     for (int64_t q = 0; q < asked; q++) {
         top[q] = centred_row(s, &s->queries, q * (s->count / asked), f64 + q * cols, &squares);
         norm[q] = sqrt(squares);
+        if (s->options.k == 0) least[q] = score_of_radius(s, f64 + q * cols, squares);
     }
     for (int64_t i = 0; i < count; i++) {
         centred_row(s, base, i * (base->rows / count), point, &squares);
@@ -96,7 +110,7 @@ static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, 
         for (int64_t q = 0; q < asked; q++)
             scores[q][i] = dot(f64 + q * cols, point, cols) + bias;
     }
-    for (int64_t q = 0; q < asked; q++)
+    for (int64_t q = 0; q < asked && s->options.k > 0; q++)
         least[q] =
             score_of_rank(scores[q], count, base->rows, s->options.k, values, &rank, &beyond);
     for (int w = 0; w < WIDTHS; w++) {
@@ -109,7 +123,8 @@ static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, 
         }
     }
     for (int w = 0; w < WIDTHS; w++)
-        passing[w] = pow(passing[w] / ((double)asked * rank), beyond);
+        passing[w] = s->options.k > 0 ? pow(passing[w] / ((double)asked * rank), beyond)
+                                      : passing[w] / (double)(asked * count) * (double)base->rows;
 }
 
 /* The bits that take a query the least time, in nanoseconds on one thread of a Zen 3 at 3 GHz: for
@@ -121,7 +136,8 @@ static int cheapest_bits(const gnomon_search *s, const gnomon_matrix *base, int6
     enum { FEW = 16, MANY = 64 };
     /* of few neighbours twice as many are verified, before the limit is near them */
     const double d = (double)s->cols, k = (double)s->options.k;
-    const double exact = (k < MANY ? 2 * k * (60 + 0.6 * d) : k * (40 + 0.4 * d));
+    const double each = 40 + 0.4 * d;
+    const double exact = k == 0 ? each : k < MANY ? 3 * k * each : k * each;
     const double products = d * (double)base->rows;
     const gnomon_quads *quads = &s->kernels->quads;
     const double of_32 = 0.0217 * products, of_16 = 0.0135 * products;
@@ -130,14 +146,14 @@ static int cheapest_bits(const gnomon_search *s, const gnomon_matrix *base, int6
     const int most_of[WIDTHS] = {most, quads->most};
     double passing[WIDTHS];
     const int unasked = fine ? 16 : 32;
-    if (s->options.k == 0 || s->count < FEW || count < SAMPLE) return unasked;
+    if (s->count < FEW || count < SAMPLE) return unasked;
     /* the estimate takes time too */
     const double gain = (fine ? of_16 : of_32) - of_8, asking = ASKED * SAMPLE * d;
-    if (k < MANY ? 2 * exact > gain : gain * (double)s->count < 4 * asking) return unasked;
+    if (k > 0 && k < MANY ? 2 * exact > gain : gain * (double)s->count < 4 * asking) return unasked;
     estimate_passing(s, base, count, peak, most_of, f64, passing);
-    if (fine) passing[0] = 1;
-    const double in_32 = of_32 + exact, in_16 = of_16 + exact * passing[0],
-                 in_8 = of_8 + exact * passing[1];
+    if (fine && k > 0) passing[0] = 1;
+    const double in_32 = of_32 + exact * (k > 0 ? 1 : passing[0]),
+                 in_16 = of_16 + exact * passing[0], in_8 = of_8 + exact * passing[1];
     return in_8 < in_16 && in_8 < in_32 ? 8 : in_16 < in_32 ? 16 : 32;
 }
 

@@ -41,6 +41,7 @@ enum {
     SAMPLED = 16,          /* of so many points one is in the sample */
     LEAST_SAMPLE = 1024,   /* points */
     CACHED_BYTES = 1 << 19,
+    AHEAD_BYTES = 4096,
     DIRECT_ROWS = 256, /* base rows between checks of the buffers, without a filter */
 };
 
@@ -450,6 +451,7 @@ static void scan_direct(worker *w, int64_t place, int64_t end)
     const bool scan_base = s->options.metric == GNOMON_L2 && asked->dtype == GNOMON_F32 &&
                            asked->col_stride == 1 && base->dtype == GNOMON_F32 &&
                            base->col_stride == 1;
+    const int64_t row_bytes = gnomon_min(s->cols * (int64_t)sizeof(float), AHEAD_BYTES);
     for (int64_t q = 0; q < w->count; q++) {
         const gnomon_query query = gnomon_query_to_f64(s, c->query + w->query + q, w->own->f64);
         const float *from_f32 = gnomon_row_at(asked, c->query + w->query + q);
@@ -458,6 +460,10 @@ static void scan_direct(worker *w, int64_t place, int64_t end)
         for (int64_t p = place; p < end; p++) {
             const int64_t row = row_of(c, p);
             if (scan_base) {
+                /* far enough ahead for memory, where the processor's own prefetching is not */
+                const char *ahead = (const char *)gnomon_row_at(base, row) + AHEAD_BYTES;
+                for (int64_t line = 0; line < row_bytes; line += 64)
+                    __builtin_prefetch(ahead + line);
                 /* infinite where fp32 is too small: then nothing is known */
                 const float sum =
                     s->kernels->differences_f32(from_f32, gnomon_row_at(base, row), s->cols);
@@ -475,7 +481,7 @@ static void scan_direct(worker *w, int64_t place, int64_t end)
 
 /* Candidates of all queries by blocks of rows that stay in the second cache: each query has some in
  * every block. */
-static void settle_by_rows(worker *w, int64_t rows)
+static void verify_by_rows(worker *w, int64_t rows)
 {
     const scan *c = w->c;
     for (int64_t q = 0; q < w->count; q++)
@@ -497,7 +503,7 @@ static void settle_by_rows(worker *w, int64_t rows)
 }
 
 /* The answers of a range that is all: what is left of the candidates is verified. */
-static void settle(worker *w)
+static void verify_all(worker *w)
 {
     const scan *c = w->c;
     const int64_t bytes = c->s->cols * (int64_t)gnomon_dtype_size(c->base->dtype) + 1;
@@ -506,11 +512,12 @@ static void settle(worker *w)
     for (int64_t q = 0; q < w->count; q++)
         all += w->filters[q].count;
     const bool by_rows = !c->bits && all / w->count * rows / c->count >= 4;
-    if (by_rows) settle_by_rows(w, rows);
+    if (by_rows) verify_by_rows(w, rows);
     for (int64_t q = 0; q < w->count; q++) {
         gnomon_filter *filter = &w->filters[q];
         gnomon_ranked *found = w->own->found;
-        const gnomon_query query = by_rows ? (gnomon_query){.factor = 0} : asked(w, q);
+        gnomon_query query = {.factor = 0};
+        if (!by_rows) query = asked(w, q);
         for (int32_t i = 0; i < filter->count; i++) {
             if (by_rows) {
                 found[i].id = c->first_id + row_of(c, filter->kept[i].row);
@@ -563,7 +570,7 @@ static void scan_task(void *arg, int64_t task, int number)
             continue;
         }
     }
-    if (s->options.k > 0 && c->ranges == 1 && s->reach == NULL) settle(&w);
+    if (s->options.k > 0 && c->ranges == 1 && s->reach == NULL) verify_all(&w);
     pthread_mutex_lock(&c->lock);
     c->verified += w.verified;
     if (!w.whole) c->whole = false;
@@ -1061,8 +1068,8 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
                            : s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);
     like.width = like.bits || like.direct ? 32 : s->centre.bits;
     like.ranged = like.width < 32 && s->options.k > 0 && s->options.k <= RANGED_K;
-    /* Rows a power of two apart would share few places of the caches. */
-    like.ld = gnomon_round_up(words_of(&like, like.steps), 16) + 16;
+    /* Rows a power of two apart would share few places of the caches: an odd number of lines. */
+    like.ld = gnomon_round_up(words_of(&like, like.steps) + 16, 32) - 16;
     like.from_f32 = s->options.metric != GNOMON_COSINE && !gnomon_dtype_needs_f64(base->dtype) &&
                     s->centre.scale > 0x1p-100 && s->centre.scale < 0x1p100;
     gnomon_status status = GNOMON_OK;
