@@ -20,6 +20,7 @@ import peers
 import python
 import sparse
 import guarantee
+import search
 import svd
 import threads
 from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table, wrapped
@@ -239,6 +240,7 @@ def index():
              "dedup.md": "deduplication of texts: times beside rensa and datasketch, and corpora that are made to be hard",
              "python.md": "the Python package: calls, estimators beside scikit-learn's, searches beside FAISS and pynndescent",
              "sparse.md": "sparse rows: joins, searches and factorisations of texts, beside SciPy, sparse-dot-topn and scikit-learn",
+             "search.md": "exact search on CPUs beside FAISS, at every level of instructions from AVX2 to AMX",
              "threads.md": "what each job gains from more threads, beside SGEMM and a read of memory",
              "hosvd.md": "Tucker decompositions compared with Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "guarantee.md": "search by hashing: recall guarantees with 30 seeds, speed compared with FAISS",
@@ -262,6 +264,7 @@ join.make()
 lsh.make()
 sparse.make()
 threads.make()
+search.make()
 dedup.make()
 python.make()
 guarantee.make()
