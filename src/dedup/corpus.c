@@ -585,8 +585,9 @@ gnomon_status gnomon_corpus_next(gnomon_corpus *c, gnomon_documents *out, const 
     gnomon_free(c->ctx, (void *)c->name_list);
     c->offsets = NULL;
     c->name_list = NULL;
-    GNOMON_TRY(
-        gnomon_alloc(c->ctx, gnomon_times(4, n), sizeof *c->offsets, "documents", &c->offsets));
+    /* one at least: nothing is added to NULL */
+    GNOMON_TRY(gnomon_alloc(c->ctx, gnomon_times(4, gnomon_max(n, 1)), sizeof *c->offsets,
+                            "documents", &c->offsets));
     if (c->options.names) {
         GNOMON_TRY(gnomon_alloc(c->ctx, n, sizeof *c->name_list, "names", &c->name_list));
         GNOMON_TRY(name_documents(c));
