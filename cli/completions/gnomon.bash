@@ -320,13 +320,14 @@ _gnomon() {
         esac
         ;;
     dedup)
-        options="--text --field --id --skip-bad --max-document --sign --merge --similarity --ngram --char-ngram --lower --fold-case --normalize --punctuation --exact --recall --bands --rows --seed --unverified --bucket --work -o --output --keep --ids --pairs --clusters --device --threads --memory --json --progress --quiet -h --help"
+        options="--text --field --id --skip-bad --max-document --sign --merge --against --similarity --ngram --char-ngram --lower --fold-case --normalize --punctuation --exact --recall --bands --rows --seed --unverified --bucket --work --checkpoint -o --output --keep --ids --pairs --clusters --device --threads --memory --json --progress --quiet -h --help"
         case $before in
         --text) words="NONE" ;;
         --field) words="NONE" ;;
         --id) words="NONE" ;;
         --max-document) words="NONE" ;;
         --sign) words=FILES ;;
+        --against) words=FILES ;;
         --similarity) words="NONE" ;;
         --ngram) words="NONE" ;;
         --char-ngram) words="NONE" ;;
@@ -338,6 +339,7 @@ _gnomon() {
         --seed) words="NONE" ;;
         --bucket) words="NONE" ;;
         --work) words="NONE" ;;
+        --checkpoint) words=FILES ;;
         -o | --output) words="NONE" ;;
         --keep) words="NONE" ;;
         --ids) words=FILES ;;

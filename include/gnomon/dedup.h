@@ -11,7 +11,8 @@
  *     {
  *         static const char text[] = "a b c d e f g" "a b c d e f h" "another text than those two";
  *         const int64_t begins[] = {0, 13, 26}, ends[] = {13, 26, 53};
- *         const gnomon_documents documents = {sizeof documents, 3, text, begins, ends, NULL, NULL};
+ *         const gnomon_documents documents = {.struct_size = sizeof documents, .count = 3,
+ *                                             .text = text, .begins = begins, .ends = ends};
  *         gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
  *         gnomon_dedup_result result = {.struct_size = sizeof result};
  *         gnomon_context *ctx;
@@ -101,12 +102,20 @@ typedef struct gnomon_dedup_options {
     int keep_raw;           /* hold the documents' own bytes, for gnomon_dedup_write. Default 0 */
     const char *work;       /* the folder of temporary files; NULL (default): $TMPDIR, else /tmp */
     int normalize; /* gnomon_normal_form, of texts that have more than ASCII. Default NONE */
+    /* A file: what has been done is kept in it and in files named as it, with .documents, .sets,
+     * .texts, .names and .pairs behind, every two seconds or, if keeping takes long, so that it
+     * takes a tenth of the time. With the same options and documents gnomon_dedup_create goes on
+     * there; see gnomon_dedup_restored. NULL (default): nothing is kept. */
+    const char *checkpoint;
+    /* With checkpoint: a text that must be the same to go on with it, UTF-8, such as what the
+     * documents come from. Default NULL. */
+    const char *identity;
 } gnomon_dedup_options;
 
 #define GNOMON_DEDUP_OPTIONS_INIT                                                \
     {                                                                            \
         sizeof(gnomon_dedup_options), 3, 0, 0, 0, 0.8, 0.95, 0, 0, 0, 0, 0, 256, \
-            GNOMON_DEDUP_FIRST, 0, NULL, GNOMON_NORMAL_NONE                      \
+            GNOMON_DEDUP_FIRST, 0, NULL, GNOMON_NORMAL_NONE, NULL, NULL          \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_dedup_options_init(gnomon_dedup_options *options, size_t size);
@@ -120,11 +129,14 @@ typedef struct gnomon_documents {
     /* With options.keep_raw: what gnomon_dedup_write writes of document i, the bytes
      * text[raw_begins[i], raw_ends[i]); NULL: the document itself. */
     const int64_t *raw_begins, *raw_ends;
+    /* A name for each, of at most 2^20 bytes, for gnomon_dedup_name and gnomon_dedup_sign; NULL:
+     * they have none, and no later ones may. */
+    const char *const *names;
 } gnomon_documents;
 
-#define GNOMON_DOCUMENTS_INIT                                     \
-    {                                                             \
-        sizeof(gnomon_documents), 0, NULL, NULL, NULL, NULL, NULL \
+#define GNOMON_DOCUMENTS_INIT                                           \
+    {                                                                   \
+        sizeof(gnomon_documents), 0, NULL, NULL, NULL, NULL, NULL, NULL \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_documents_init(gnomon_documents *options, size_t size);
@@ -133,8 +145,9 @@ GNOMON_API gnomon_status gnomon_documents_init(gnomon_documents *options, size_t
  * it. */
 typedef struct gnomon_dedup gnomon_dedup;
 
-/* Errors: ARGUMENT (options), NOT_FOUND (options.work), DEVICE (a named device), MEMORY. On failure
- * *out is NULL. */
+/* Errors: ARGUMENT (options), NOT_FOUND (options.work), DEVICE (a named device), MEMORY; of
+ * options.checkpoint: IO (its files, or another run uses it), DATA (of another deduplication, or
+ * damaged), CANCELLED. On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_dedup_create(gnomon_context *ctx,
                                              const gnomon_dedup_options *options,
                                              gnomon_dedup **out);
@@ -143,12 +156,21 @@ GNOMON_API gnomon_status gnomon_dedup_create(gnomon_context *ctx,
  * without a name. They are numbered from 0 in the order in which they are added. After a failure
  * only gnomon_dedup_destroy is allowed.
  * Errors:
- *  - ARGUMENT: documents; begins and ends that aren't ascending offsets; after gnomon_dedup_run
+ *  - ARGUMENT: documents; begins and ends that aren't ascending offsets; names that are NULL, too
+ *    long, or follow documents without; after gnomon_dedup_run
  *  - DATA: a text that isn't UTF-8, naming the document
  *  - UNSUPPORTED: 2^32 - 1 documents or more
  *  - IO: the temporary file
  *  - MEMORY */
 GNOMON_API gnomon_status gnomon_dedup_add(gnomon_dedup *dedup, const gnomon_documents *documents);
+
+/* Documents that options.checkpoint holds. They must be added again, the same ones in the same
+ * order: they are skipped, and of them the lengths alone are checked. Signature files
+ * are added again likewise. */
+GNOMON_API int64_t gnomon_dedup_restored(const gnomon_dedup *dedup);
+/* Removes the files of options.checkpoint: what was found is written, and they have done their
+ * work. NULL is allowed. */
+GNOMON_API void gnomon_dedup_forget(gnomon_dedup *dedup);
 
 enum { GNOMON_DEDUP_HISTOGRAM = 20, GNOMON_DEDUP_LARGEST = 10, GNOMON_DEDUP_WHY = 256 };
 
@@ -176,6 +198,9 @@ typedef struct gnomon_dedup_result {
     double add_seconds, group_seconds, plan_seconds, hash_seconds, verify_seconds, cluster_seconds;
     int spilled; /* a temporary file was used */
     char why[GNOMON_DEDUP_WHY];
+    int64_t old;  /* documents of gnomon_dedup_add_old: not counted above but in distinct sets,
+                     n-grams, clusters and their sizes */
+    int64_t held; /* documents that aren't kept for one of those */
 } gnomon_dedup_result;
 
 /* Finds the near-duplicates; once for a gnomon_dedup. result may be NULL, else its struct_size must
@@ -183,23 +208,27 @@ typedef struct gnomon_dedup_result {
  * Errors:
  *  - ARGUMENT: a second call
  *  - MEMORY: the exact join's sets don't fit in the context's limit; no memory for the documents,
- *    about 100 bytes each
+ *    about 5 bytes each beside that limit
  *  - IO: the temporary file
  *  - CANCELLED: the progress callback */
 GNOMON_API gnomon_status gnomon_dedup_run(gnomon_dedup *dedup, gnomon_dedup_result *result);
 
 /* Documents' representatives, after gnomon_dedup_run: entry i is the document that is kept of i's
- * cluster, i itself where it is kept. One entry a document; owned by dedup. NULL before. */
-GNOMON_API const int64_t *gnomon_dedup_representatives(const gnomon_dedup *dedup);
+ * cluster, i itself where it is kept. One entry a document but the old ones; owned by dedup. NULL
+ * before, or where they are in a file that can't be mapped. Entries that the context's memory limit
+ * does not hold are a map of a temporary file: each further call lets go of the pages that were
+ * read. */
+GNOMON_API const int64_t *gnomon_dedup_representatives(gnomon_dedup *dedup);
 
 /* The pairs that were found, after gnomon_dedup_run, sorted by (i, j): of the first documents i < j
  * of two distinct sets, and of the first document of a set with each further one. 'similarity' is
- * |A and B| / |A or B| as fp64 divides. *pairs is owned by dedup; *count is 0 before. */
+ * |A and B| / |A or B| as fp64 divides. They are owned by dedup, and a map as the representatives
+ * are; *count is 0 before. count may be NULL. */
 typedef struct gnomon_dedup_pair {
     uint32_t i, j;
     double similarity;
 } gnomon_dedup_pair;
-GNOMON_API const gnomon_dedup_pair *gnomon_dedup_pairs(const gnomon_dedup *dedup, int64_t *count);
+GNOMON_API const gnomon_dedup_pair *gnomon_dedup_pairs(gnomon_dedup *dedup, int64_t *count);
 
 /* Writes the bytes of the kept documents, in their order, to path ("-": standard output), through a
  * temporary file that replaces it at the end.
@@ -230,8 +259,7 @@ GNOMON_API gnomon_status gnomon_text_ngrams(gnomon_context *ctx,
 
 /* Writes the documents that were added to path ("-": standard output), through a temporary file
  * that replaces it at the end; before or after gnomon_dedup_run. names holds one text for each
- * document that gnomon_dedup_add added; NULL where all came from signature files. No document can
- * be added afterwards.
+ * document that has no name yet; NULL where all have. No document can be added afterwards.
  * Errors: ARGUMENT (options.exact; a name that is NULL or of over 2^20 bytes), IO, NOT_FOUND,
  * MEMORY. */
 GNOMON_API gnomon_status gnomon_dedup_sign(gnomon_dedup *dedup, const char *const *names,
@@ -246,9 +274,19 @@ GNOMON_API gnomon_status gnomon_dedup_sign(gnomon_dedup *dedup, const char *cons
  *  - MEMORY */
 GNOMON_API gnomon_status gnomon_dedup_add_signed(gnomon_dedup *dedup, const char *const *paths,
                                                  int64_t count);
-/* The name of a document from a signature file, after gnomon_dedup_run or gnomon_dedup_sign; owned
- * by dedup. NULL of any other. */
-GNOMON_API const char *gnomon_dedup_name(const gnomon_dedup *dedup, int64_t document);
+/* Adds the documents of an old corpus: those of count signature files, merged; after all others,
+ * once. gnomon_dedup_run then finds the new documents that are near old ones, too, or connected
+ * with them by others: their representative is the first old one of the cluster, and none of them
+ * is kept. Pairs of old documents are not looked for, and old documents are not written. The old
+ * one number k has the number 'documents' of the result + k; numbers in pairs and representatives
+ * of 'documents' or more are old ones, and gnomon_dedup_name has their names.
+ * Errors: as gnomon_dedup_add_signed, but that other documents and keep_raw are allowed, and
+ * ARGUMENT: after gnomon_dedup_sign; a second call. */
+GNOMON_API gnomon_status gnomon_dedup_add_old(gnomon_dedup *dedup, const char *const *paths,
+                                              int64_t count);
+/* The name that a document came with, after gnomon_dedup_run or gnomon_dedup_sign; owned by dedup.
+ * NULL of any other. */
+GNOMON_API const char *gnomon_dedup_name(gnomon_dedup *dedup, int64_t document);
 
 /* NULL is allowed. */
 GNOMON_API void gnomon_dedup_destroy(gnomon_dedup *dedup);

@@ -3,80 +3,60 @@
 #include "base/threads.h"
 #include "dedup/state.h"
 
-static uint64_t key_of(const gnomon_dedup_pair *p)
+#include <string.h>
+
+/* Documents that are connected: each points to an earlier one of its cluster, the first to itself.
+ * gnomon_clusters of a join keeps 64-bit numbers and sizes, four times the memory. */
+typedef struct joining {
+    gnomon_dedup *d;
+    uint32_t *parents;
+    uint64_t *several; /* bits: of a cluster of two or more */
+} joining;
+
+static uint32_t root_of(uint32_t *parents, uint32_t i)
 {
-    return (uint64_t)p->i << 32 | p->j;
+    while (parents[i] != i) {
+        parents[i] = parents[parents[i]];
+        i = parents[i];
+    }
+    return i;
 }
 
-/* In place, by a byte of (i, j) at a time from the highest (McIlroy, Bostic & McIlroy 1993). */
-static void sort_pairs(gnomon_dedup_pair *p, int64_t count, int shift)
+static void connect(joining *j, uint32_t a, uint32_t b)
 {
-    enum { FEW = 32, VALUES = 256 };
-    if (count <= FEW) {
-        for (int64_t i = 1; i < count; i++) {
-            const gnomon_dedup_pair x = p[i];
-            int64_t at = i;
-            for (; at > 0 && key_of(&p[at - 1]) > key_of(&x); at--)
-                p[at] = p[at - 1];
-            p[at] = x;
-        }
-        return;
-    }
-    int64_t next[VALUES] = {0}, ends[VALUES];
-    for (int64_t i = 0; i < count; i++)
-        next[key_of(&p[i]) >> shift & 255]++;
-    for (int64_t v = 0, at = 0; v < VALUES; v++) {
-        const int64_t here = next[v];
-        next[v] = at;
-        ends[v] = at += here;
-    }
-    for (int64_t v = 0; v < VALUES; v++) {
-        while (next[v] < ends[v]) {
-            gnomon_dedup_pair x = p[next[v]];
-            int64_t to = (int64_t)(key_of(&x) >> shift & 255);
-            while (to != v) {
-                const gnomon_dedup_pair other = p[next[to]];
-                p[next[to]++] = x;
-                x = other;
-                to = (int64_t)(key_of(&x) >> shift & 255);
-            }
-            p[next[v]++] = x;
-        }
-    }
-    for (int64_t v = 0; v < VALUES && shift > 0; v++) {
-        const int64_t begin = v > 0 ? ends[v - 1] : 0;
-        sort_pairs(p + begin, ends[v] - begin, shift - 8);
-    }
+    a = root_of(j->parents, a);
+    b = root_of(j->parents, b);
+    if (a < b)
+        j->parents[b] = a;
+    else
+        j->parents[a] = b;
 }
 
-static gnomon_status add_copies(gnomon_dedup *d)
+/* The pairs, each once, in order. */
+static gnomon_status take_pairs(joining *j)
 {
-    for (int64_t i = 0; i < d->count; i++) {
-        if (d->group[i] == GNOMON_NO_GROUP || d->firsts[d->group[i]] == (uint32_t)i) continue;
-        const gnomon_dedup_pair pair = {d->firsts[d->group[i]], (uint32_t)i, 1};
-        GNOMON_TRY(gnomon_store_append(&d->edges, &pair, sizeof pair));
+    gnomon_dedup *d = j->d;
+    const gnomon_record *r;
+    uint64_t last = 0; /* is no pair: i < j */
+    GNOMON_TRY(gnomon_sorter_finish(&d->edges));
+    for (;;) {
+        gnomon_dedup_pair pair;
+        GNOMON_TRY(gnomon_sorter_next(&d->edges, &r));
+        if (r == NULL) break;
+        if (r->key == last) continue;
+        last = r->key;
+        pair.i = (uint32_t)(r->key >> 32);
+        pair.j = (uint32_t)r->key;
+        memcpy(&pair.similarity, &r->value, sizeof pair.similarity);
+        if (pair.similarity < 1)
+            d->result.histogram[(int)(pair.similarity * GNOMON_DEDUP_HISTOGRAM)]++;
+        GNOMON_TRY(gnomon_store_append(&d->pairs, &pair, sizeof pair));
+        if (++d->result.pairs % 4096 == 0)
+            GNOMON_TRY(gnomon_progress(d->ctx, "clustering", d->result.pairs, d->edges.count));
+        connect(j, pair.i, pair.j);
     }
-    return gnomon_store_seal(&d->edges);
-}
-
-static void drop_repeated(gnomon_dedup *d)
-{
-    gnomon_dedup_pair *pairs = (gnomon_dedup_pair *)(void *)d->edges.data;
-    const int64_t count = d->edges.size / (int64_t)sizeof *pairs;
-    int64_t kept = 0;
-    sort_pairs(pairs, count, 56);
-    for (int64_t at = 0; at < count; at++) {
-        if (kept > 0 && key_of(&pairs[at]) == key_of(&pairs[kept - 1])) continue;
-        pairs[kept++] = pairs[at];
-        if (pairs[at].similarity < 1)
-            d->result.histogram[(int)(pairs[at].similarity * GNOMON_DEDUP_HISTOGRAM)]++;
-    }
-    d->result.pairs = kept;
-}
-
-static bool better(const gnomon_dedup *d, int64_t document, int64_t than)
-{
-    return d->options.keep == GNOMON_DEDUP_LONGEST && d->bytes[document] > d->bytes[than];
+    gnomon_sorter_end(&d->edges);
+    return gnomon_store_seal(&d->pairs);
 }
 
 static void add_large(gnomon_dedup_result *r, int64_t size)
@@ -87,61 +67,108 @@ static void add_large(gnomon_dedup_result *r, int64_t size)
     if (at < GNOMON_DEDUP_LARGEST) r->largest[at] = size;
 }
 
-/* best and sizes have an entry for each of the clusters. */
-static void represent(gnomon_dedup *d, const int64_t *labels, int64_t clusters, int64_t *best,
-                      int64_t *sizes)
+/* A cluster's documents by its first one, and their bytes. */
+static gnomon_status list_members(joining *j, gnomon_sorter *members)
 {
-    gnomon_dedup_result *r = &d->result;
-    for (int64_t c = 0; c < clusters; c++)
-        best[c] = -1;
+    gnomon_dedup *d = j->d;
+    gnomon_window documents;
+    gnomon_status status = GNOMON_OK;
     for (int64_t i = 0; i < d->count; i++) {
-        const int64_t c = labels[i];
-        sizes[c]++;
-        if (best[c] < 0 || better(d, i, best[c])) best[c] = i;
+        const uint32_t root = j->parents[i] = root_of(j->parents, (uint32_t)i);
+        if (root == (uint32_t)i) continue;
+        gnomon_bit_set(j->several, i);
+        gnomon_bit_set(j->several, root);
     }
-    for (int64_t i = 0; i < d->count; i++)
-        d->representatives[i] = best[labels[i]];
-    r->kept = clusters;
-    for (int64_t c = 0; c < clusters; c++) {
-        r->kept_bytes += d->bytes[best[c]];
-        if (sizes[c] < 2) continue;
-        r->clusters++;
-        r->clustered += sizes[c];
-        add_large(r, sizes[c]);
+    gnomon_window_start(&documents, &d->documents, GNOMON_DOCUMENT_WINDOW);
+    for (int64_t i = 0; i < d->count && status == GNOMON_OK; i++) {
+        const gnomon_document *two;
+        if (!gnomon_bit(j->several, i)) continue;
+        status = gnomon_dedup_document(&documents, i, &two);
+        if (status == GNOMON_OK)
+            status = gnomon_sorter_add(members, (uint64_t)j->parents[i] << 32 | (uint64_t)i,
+                                       (uint64_t)two[1].bytes);
     }
+    gnomon_window_end(&documents);
+    return status;
 }
 
-static gnomon_status label(gnomon_dedup *d, gnomon_clusters *clusters, int64_t *labels)
+/* The first document of a cluster comes to point to the one that is kept, or to the first old one:
+ * the others point to it. Old ones come after all others. */
+static gnomon_status choose(joining *j, gnomon_sorter *members)
 {
-    const gnomon_dedup_pair *pairs = (const gnomon_dedup_pair *)(const void *)d->edges.data;
-    int64_t *best = NULL, *sizes = NULL;
-    for (int64_t at = 0; at < d->result.pairs; at++)
-        GNOMON_TRY(gnomon_clusters_add(clusters, pairs[at].i, pairs[at].j));
-    const int64_t count = gnomon_clusters_label(clusters, labels, NULL);
-    gnomon_status status = gnomon_alloc(d->ctx, count, sizeof *best, "clusters", &best);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc_zero(d->ctx, count, sizeof *sizes, "clusters", &sizes);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc(d->ctx, d->count, sizeof *d->representatives, "clusters",
-                              &d->representatives);
-    if (status == GNOMON_OK) represent(d, labels, count, best, sizes);
-    gnomon_free(d->ctx, best);
-    gnomon_free(d->ctx, sizes);
-    return status;
+    gnomon_dedup *d = j->d;
+    const gnomon_record *r;
+    uint64_t best_bytes = 0;
+    uint32_t root = 0, best = 0;
+    int64_t size = 0, fresh = 0;
+    GNOMON_TRY(gnomon_sorter_finish(members));
+    for (bool end = false; !end;) {
+        GNOMON_TRY(gnomon_sorter_next(members, &r));
+        end = r == NULL;
+        if (size > 0 && (end || (uint32_t)(r->key >> 32) != root)) {
+            j->parents[root] = best;
+            d->result.clusters++;
+            d->result.clustered += size;
+            add_large(&d->result, size);
+            if (best >= d->fresh) d->result.held += fresh;
+            size = fresh = 0;
+        }
+        if (end) break;
+        const bool old = (uint32_t)r->key >= d->fresh;
+        fresh += !old;
+        if (size++ == 0 ||
+            (old ? best < d->fresh
+                 : d->options.keep == GNOMON_DEDUP_LONGEST && r->value > best_bytes)) {
+            root = (uint32_t)(r->key >> 32);
+            best = (uint32_t)r->key;
+            best_bytes = r->value;
+        }
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status represent(joining *j)
+{
+    gnomon_dedup *d = j->d;
+    gnomon_window documents;
+    gnomon_status status = GNOMON_OK;
+    gnomon_window_start(&documents, &d->documents, GNOMON_DOCUMENT_WINDOW);
+    for (int64_t i = 0; i < d->fresh && status == GNOMON_OK; i++) {
+        const gnomon_document *two;
+        int64_t best = j->parents[i];
+        if (best < i) best = j->parents[best];
+        status = gnomon_store_append(&d->representatives, &best, sizeof best);
+        if (best != i || status != GNOMON_OK) continue;
+        status = gnomon_dedup_document(&documents, i, &two);
+        d->result.kept++;
+        if (status == GNOMON_OK) d->result.kept_bytes += two[1].bytes;
+    }
+    gnomon_window_end(&documents);
+    return status == GNOMON_OK ? gnomon_store_seal(&d->representatives) : status;
+}
+
+static gnomon_status cluster(joining *j)
+{
+    gnomon_dedup *d = j->d;
+    gnomon_sorter members;
+    GNOMON_TRY(gnomon_alloc(d->ctx, d->count, sizeof *j->parents, "clusters", &j->parents));
+    GNOMON_TRY(gnomon_alloc_zero(d->ctx, gnomon_dedup_words(d), sizeof *j->several, "clusters",
+                                 &j->several));
+    for (int64_t i = 0; i < d->count; i++)
+        j->parents[i] = (uint32_t)i;
+    GNOMON_TRY(take_pairs(j));
+    gnomon_sorter_start(&members, d->ctx, d->work, gnomon_memory_limit(d->ctx) / 8);
+    gnomon_status status = list_members(j, &members);
+    if (status == GNOMON_OK) status = choose(j, &members);
+    gnomon_sorter_end(&members);
+    return status == GNOMON_OK ? represent(j) : status;
 }
 
 gnomon_status gnomon_dedup_cluster(gnomon_dedup *d)
 {
-    gnomon_clusters *clusters = NULL;
-    int64_t *labels = NULL;
-    GNOMON_TRY(add_copies(d));
-    drop_repeated(d);
-    if (d->count == 0) return GNOMON_OK;
-    gnomon_status status = gnomon_clusters_create(d->ctx, d->count, &clusters);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc(d->ctx, d->count, sizeof *labels, "clusters", &labels);
-    if (status == GNOMON_OK) status = label(d, clusters, labels);
-    gnomon_free(d->ctx, labels);
-    gnomon_clusters_destroy(clusters);
+    joining j = {.d = d};
+    const gnomon_status status = cluster(&j);
+    gnomon_free(d->ctx, j.parents);
+    gnomon_free(d->ctx, j.several);
     return status;
 }

@@ -601,8 +601,8 @@ gnomon_status gnomon_corpus_next(gnomon_corpus *c, gnomon_documents *out, const 
         c->offsets[3 * n + i] = d->raw_end;
     }
     const gnomon_documents all = {
-        sizeof all,        n, c->buffer, c->offsets, c->offsets + n, c->offsets + 2 * n,
-        c->offsets + 3 * n};
+        sizeof all,         n,           c->buffer, c->offsets, c->offsets + n, c->offsets + 2 * n,
+        c->offsets + 3 * n, c->name_list};
     gnomon_write_result(out, &all, sizeof all);
     if (names != NULL) *names = c->name_list;
     return GNOMON_OK;

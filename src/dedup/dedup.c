@@ -67,6 +67,23 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_dedup_options *o)
     return GNOMON_OK;
 }
 
+/* Shares of the memory limit. What else is in memory at a time takes the rest: keys of bands a
+ * quarter, candidates and the sets that they are compared by an eighth each, and so on. */
+static void start_stores(gnomon_dedup *d)
+{
+    enum { LEAST = 1 << 16 };
+    const struct {
+        gnomon_store *store;
+        int64_t part;
+    } stores[] = {{&d->sets, 4},       {&d->raw, 8},   {&d->names, 16},
+                  {&d->documents, 16}, {&d->pairs, 8}, {&d->representatives, 16}};
+    const int64_t limit = gnomon_memory_limit(d->ctx);
+    for (size_t s = 0; s < sizeof stores / sizeof stores[0]; s++)
+        gnomon_store_start(stores[s].store, d->ctx, d->work,
+                           gnomon_max(LEAST, limit / stores[s].part));
+    gnomon_sorter_start(&d->edges, d->ctx, d->work, limit / 8);
+}
+
 gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_options *options,
                                   gnomon_dedup **out)
 {
@@ -82,11 +99,6 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *d, "a deduplication", &d));
     d->ctx = ctx;
     d->options = o;
-    const int64_t quarter = gnomon_memory_limit(ctx) / 4;
-    gnomon_store_start(&d->sets, ctx, NULL, gnomon_max(quarter, 1 << 16));
-    gnomon_store_start(&d->raw, ctx, NULL, gnomon_max(quarter / 2, 1 << 16));
-    gnomon_store_start(&d->edges, ctx, NULL, gnomon_max(quarter / 2, 1 << 16));
-    gnomon_store_start(&d->names, ctx, NULL, gnomon_max(quarter / 8, 1 << 16));
     if (o.work != NULL) {
         /* found now rather than when a file is needed */
         struct stat st;
@@ -101,32 +113,40 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
             gnomon_dedup_destroy(d);
             return status;
         }
-        d->sets.folder = d->raw.folder = d->edges.folder = d->names.folder = d->work;
     }
+    start_stores(d);
     gnomon_ngrams_start(&d->ngrams, &o);
     d->result.struct_size = sizeof d->result;
-    *out = d;
-    return GNOMON_OK;
+    const gnomon_document none = {0};
+    const gnomon_status status = o.checkpoint != NULL
+                                     ? gnomon_checkpoint_open(d)
+                                     : gnomon_store_append(&d->documents, &none, sizeof none);
+    d->options.checkpoint = d->options.identity = NULL;
+    if (status == GNOMON_OK)
+        *out = d;
+    else
+        gnomon_dedup_destroy(d);
+    return status;
 }
 
 void gnomon_dedup_destroy(gnomon_dedup *d)
 {
     if (d == NULL) return;
     gnomon_context *ctx = d->ctx;
+    /* an interruption between two calls; should it fail, what was on disk before stands */
+    if (!d->broken && !d->sealed && d->count > d->checkpoint.restored)
+        (void)gnomon_checkpoint_save(d);
+    gnomon_checkpoint_close(d);
     gnomon_store_free(&d->sets);
     gnomon_store_free(&d->raw);
-    gnomon_store_free(&d->edges);
     gnomon_store_free(&d->names);
+    gnomon_store_free(&d->documents);
+    gnomon_store_free(&d->pairs);
+    gnomon_store_free(&d->representatives);
+    gnomon_sorter_end(&d->edges);
     gnomon_free(ctx, d->work);
-    gnomon_free(ctx, d->ends);
-    gnomon_free(ctx, d->name_ends);
-    gnomon_free(ctx, d->raw_ends);
-    gnomon_free(ctx, d->bytes);
     gnomon_free(ctx, d->numbers);
-    gnomon_free(ctx, d->hashes);
-    gnomon_free(ctx, d->group);
     gnomon_free(ctx, d->firsts);
-    gnomon_free(ctx, d->representatives);
     gnomon_free(ctx, d);
 }
 
@@ -179,6 +199,7 @@ typedef struct slice {
     int64_t first, count;
     uint64_t *sets, *scratch; /* document i's at places[i - first] */
     int64_t *places, *counts;
+    uint64_t *hashes;
     int64_t *faults; /* of a worker: the first document that is no UTF-8, or count */
 } slice;
 
@@ -195,29 +216,13 @@ static void make_some(void *arg, int64_t task, int worker)
             continue;
         }
         if (d->options.exact) {
-            d->hashes[d->count + at] = XXH3_64bits(text, (size_t)bytes);
+            s->hashes[at] = XXH3_64bits(text, (size_t)bytes);
             continue;
         }
         uint64_t *set = s->sets + s->places[at];
         s->counts[at] = gnomon_ngrams_of(&d->ngrams, text, bytes, set, s->scratch + s->places[at]);
-        d->hashes[d->count + at] = gnomon_set_hash(set, s->counts[at]);
+        s->hashes[at] = gnomon_set_hash(set, s->counts[at]);
     }
-}
-
-gnomon_status gnomon_dedup_grow(gnomon_dedup *d, int64_t count)
-{
-    const int64_t need = d->count + count;
-    GNOMON_FAIL_IF(need >= UINT32_MAX, d->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("documents") ": %" PRId64 " in all; there may be 2^32 - 2", need);
-    if (need <= d->room) return GNOMON_OK;
-    const int64_t room = gnomon_max(need, d->room / 2 * 3), old = d->room;
-    GNOMON_TRY(gnomon_grow(d->ctx, &d->ends, old, room, sizeof *d->ends, "documents"));
-    GNOMON_TRY(gnomon_grow(d->ctx, &d->bytes, old, room, sizeof *d->bytes, "documents"));
-    GNOMON_TRY(gnomon_grow(d->ctx, &d->hashes, old, room, sizeof *d->hashes, "documents"));
-    if (d->options.keep_raw)
-        GNOMON_TRY(gnomon_grow(d->ctx, &d->raw_ends, old, room, sizeof *d->raw_ends, "documents"));
-    d->room = room;
-    return GNOMON_OK;
 }
 
 static gnomon_status take_slice(slice *s)
@@ -241,19 +246,19 @@ static gnomon_status take_slice(slice *s)
         } else {
             GNOMON_TRY(gnomon_store_append(&d->sets, s->sets + s->places[at],
                                            s->counts[at] * (int64_t)sizeof *s->sets));
-            d->result.ngrams += s->counts[at];
         }
+        if (from->names != NULL)
+            GNOMON_TRY(gnomon_store_append(&d->names, from->names[i],
+                                           (int64_t)strlen(from->names[i]) + 1));
         if (d->options.keep_raw) {
             const bool own = from->raw_begins != NULL;
             const char *raw = own ? from->text + from->raw_begins[i] : text;
             GNOMON_TRY(gnomon_store_append(&d->raw, raw,
                                            own ? from->raw_ends[i] - from->raw_begins[i] : bytes));
-            d->raw_ends[d->count] = d->raw.size;
         }
-        d->ends[d->count] = d->sets.size;
-        d->bytes[d->count++] = bytes;
-        d->result.text_bytes += bytes;
+        GNOMON_TRY(gnomon_dedup_append(d, bytes, s->hashes[at]));
     }
+    if (from->names != NULL) d->named = d->count;
     return GNOMON_OK;
 }
 
@@ -265,6 +270,17 @@ static gnomon_status check_offsets(gnomon_dedup *d, const gnomon_documents *from
                        GNOMON_ARG("documents.%s") ": document %" PRId64 " is [%" PRId64 ", %" PRId64
                                                   "); it must be ascending offsets",
                        what, i, begins[i], ends[i]);
+    return GNOMON_OK;
+}
+
+/* Documents have names up to one, and none from there on. */
+static gnomon_status check_names(gnomon_dedup *d, const gnomon_documents *from)
+{
+    if (from->names == NULL) return GNOMON_OK;
+    GNOMON_FAIL_IF(d->named < d->count, d->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("documents.names") ": documents before these have none");
+    for (int64_t i = 0; i < from->count; i++)
+        GNOMON_TRY(gnomon_dedup_check_name(d, from->names[i], d->count + i));
     return GNOMON_OK;
 }
 
@@ -281,6 +297,7 @@ static gnomon_status check_documents(gnomon_dedup *d, const gnomon_documents *fr
                    GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("documents.raw_begins") " and raw_ends: one of them is NULL");
     GNOMON_TRY(check_offsets(d, from, "begins", from->begins, from->ends));
+    GNOMON_TRY(check_names(d, from));
     if (from->raw_begins == NULL) return GNOMON_OK;
     return check_offsets(d, from, "raw_begins", from->raw_begins, from->raw_ends);
 }
@@ -323,34 +340,61 @@ static gnomon_status add_all(gnomon_dedup *d, const gnomon_documents *from, slic
     s->scratch = d->numbers + d->number_room;
     GNOMON_TRY(gnomon_alloc(d->ctx, most_count, sizeof *s->places, "documents", &s->places));
     GNOMON_TRY(gnomon_alloc(d->ctx, most_count, sizeof *s->counts, "documents", &s->counts));
+    GNOMON_TRY(gnomon_alloc(d->ctx, most_count, sizeof *s->hashes, "documents", &s->hashes));
     GNOMON_TRY(gnomon_alloc(d->ctx, gnomon_context_threads(d->ctx), sizeof *s->faults, "documents",
                             &s->faults));
     for (s->first = 0; s->first < from->count; s->first += s->count) {
         s->count = cut_slice(s, &numbers);
-        GNOMON_TRY(gnomon_dedup_grow(d, s->count));
+        GNOMON_TRY(gnomon_dedup_check_room(d, s->count));
         GNOMON_TRY(take_slice(s));
         GNOMON_TRY(gnomon_progress(d->ctx, "reading", d->count, -1));
     }
     return GNOMON_OK;
 }
 
+/* What a checkpoint has already. */
+static gnomon_status pass_over(gnomon_dedup *d, gnomon_documents *from)
+{
+    int64_t i = 0;
+    for (; i < from->count && d->count < d->checkpoint.restored; i++)
+        GNOMON_TRY(gnomon_checkpoint_pass(d, from->ends[i] - from->begins[i]));
+    if (i == 0) return GNOMON_OK;
+    from->count -= i;
+    from->begins += i;
+    from->ends += i;
+    if (from->raw_begins != NULL) {
+        from->raw_begins += i;
+        from->raw_ends += i;
+    }
+    if (from->names != NULL) {
+        from->names += i;
+        d->named = d->count;
+    }
+    return gnomon_progress(d->ctx, "reading", d->count, -1);
+}
+
 gnomon_status gnomon_dedup_add(gnomon_dedup *d, const gnomon_documents *documents)
 {
     gnomon_documents from = {.struct_size = sizeof from};
     GNOMON_NEED(NULL, d, "dedup");
-    GNOMON_FAIL_IF(d->sealed || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT,
+    GNOMON_FAIL_IF(d->sealed || d->against || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("dedup") " takes no documents after %s",
-                   d->broken ? "a failure" : "gnomon_dedup_run or gnomon_dedup_sign");
+                   d->broken    ? "a failure"
+                   : d->against ? "those of an old corpus"
+                                : "gnomon_dedup_run or gnomon_dedup_sign");
     GNOMON_FAIL_IF(d->options.ngram == 0, d->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.ngram") " was 0, which is for signature files alone");
     GNOMON_TRY(GNOMON_COPY_OPTIONS(d->ctx, "documents", gnomon_documents, documents, &from));
     GNOMON_TRY(check_documents(d, &from));
+    GNOMON_TRY(pass_over(d, &from));
     slice s = {.d = d, .from = &from};
     double clock = gnomon_seconds();
-    const gnomon_status status = add_all(d, &from, &s);
+    gnomon_status status = add_all(d, &from, &s);
     gnomon_free(d->ctx, s.places);
     gnomon_free(d->ctx, s.counts);
+    gnomon_free(d->ctx, s.hashes);
     gnomon_free(d->ctx, s.faults);
+    if (status == GNOMON_OK && gnomon_checkpoint_due(d)) status = gnomon_checkpoint_save(d);
     d->broken = status != GNOMON_OK;
     d->result.add_seconds += gnomon_lap(&clock);
     return status;
@@ -362,37 +406,42 @@ static gnomon_status run(gnomon_dedup *d)
 {
     gnomon_dedup_result *r = &d->result;
     double clock = gnomon_seconds();
-    r->documents = d->count;
+    r->documents = d->fresh;
+    r->old = d->count - d->fresh;
     gnomon_free(d->ctx, d->numbers);
     d->numbers = NULL;
-    d->sealed = true;
-    GNOMON_TRY(gnomon_store_seal(&d->sets));
-    GNOMON_TRY(gnomon_store_seal(&d->names));
-    GNOMON_TRY(gnomon_store_seal(&d->raw));
+    GNOMON_FAIL_IF(d->count < d->checkpoint.restored ||
+                       (d->count > d->checkpoint.restored && d->checkpoint.grouped),
+                   d->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s") ": it has %" PRId64 " documents, and here are %" PRId64
+                                    ": it is the checkpoint of another corpus",
+                   d->checkpoint.path, d->checkpoint.restored, d->count);
+    GNOMON_TRY(gnomon_dedup_seal(d));
     GNOMON_TRY(gnomon_dedup_group(d));
+    if (!d->checkpoint.grouped) {
+        d->checkpoint.grouped = true;
+        GNOMON_TRY(gnomon_checkpoint_save(d));
+    }
     r->group_seconds = gnomon_lap(&clock);
     if (d->options.exact) {
         strcpy(r->why, "equal bytes");
         r->recall_bound = 1;
     } else if (d->options.recall == 1 && d->options.bands == 0) {
-        /* of distinct sets alone */
-        r->ngrams = 0;
-        for (int64_t s = 0; s < d->distinct; s++)
-            r->ngrams += gnomon_dedup_set(d, s).count;
-        GNOMON_TRY(gnomon_dedup_exact(d));
+        if (!d->checkpoint.paired) GNOMON_TRY(gnomon_dedup_exact(d));
         r->verify_seconds = gnomon_lap(&clock);
     } else {
-        r->ngrams = 0;
-        for (int64_t s = 0; s < d->distinct; s++)
-            r->ngrams += gnomon_dedup_set(d, s).count;
         GNOMON_TRY(gnomon_dedup_plan(d));
         r->plan_seconds = gnomon_lap(&clock);
-        GNOMON_TRY(gnomon_dedup_bands(d));
+        if (!d->checkpoint.paired) GNOMON_TRY(gnomon_dedup_bands(d));
+    }
+    if (!d->checkpoint.paired) {
+        d->checkpoint.paired = true;
+        GNOMON_TRY(gnomon_checkpoint_save(d));
     }
     gnomon_lap(&clock);
+    r->spilled = d->sets.fd >= 0 || d->raw.fd >= 0 || d->edges.runs > 0;
     GNOMON_TRY(gnomon_dedup_cluster(d));
     r->cluster_seconds = gnomon_lap(&clock);
-    r->spilled = d->sets.fd >= 0 || d->raw.fd >= 0 || d->edges.fd >= 0;
     return GNOMON_OK;
 }
 
@@ -412,16 +461,50 @@ gnomon_status gnomon_dedup_run(gnomon_dedup *d, gnomon_dedup_result *result)
 
 /* ---- results ---- */
 
-const int64_t *gnomon_dedup_representatives(const gnomon_dedup *d)
+const int64_t *gnomon_dedup_representatives(gnomon_dedup *d)
 {
-    return d != NULL && d->done ? d->representatives : NULL;
+    const char *data = NULL;
+    if (d == NULL || !d->done) return NULL;
+    if (gnomon_store_map(&d->representatives, &data) != GNOMON_OK) return NULL;
+    return (const int64_t *)(const void *)data;
 }
 
-const gnomon_dedup_pair *gnomon_dedup_pairs(const gnomon_dedup *d, int64_t *count)
+const gnomon_dedup_pair *gnomon_dedup_pairs(gnomon_dedup *d, int64_t *count)
 {
-    const bool some = d != NULL && d->done && d->result.pairs > 0;
-    if (count != NULL) *count = some ? d->result.pairs : 0;
-    return some ? (const gnomon_dedup_pair *)(const void *)d->edges.data : NULL;
+    const char *data = NULL;
+    if (count != NULL) *count = 0;
+    if (d == NULL || !d->done) return NULL;
+    if (gnomon_store_map(&d->pairs, &data) != GNOMON_OK) return NULL;
+    if (count != NULL && data != NULL) *count = d->result.pairs;
+    return (const gnomon_dedup_pair *)(const void *)data;
+}
+
+static gnomon_status write_kept(gnomon_dedup *d, gnomon_sink *sink)
+{
+    enum { WINDOW = 1 << 20 };
+    gnomon_window documents, kept, raw;
+    gnomon_status status = GNOMON_OK;
+    gnomon_window_start(&documents, &d->documents, GNOMON_DOCUMENT_WINDOW);
+    gnomon_window_start(&kept, &d->representatives, GNOMON_DOCUMENT_WINDOW);
+    gnomon_window_start(&raw, &d->raw, WINDOW);
+    for (int64_t i = 0; i < d->fresh && status == GNOMON_OK; i++) {
+        const gnomon_document *two;
+        const int64_t *best;
+        const char *text;
+        status = gnomon_window_get(&kept, i * (int64_t)sizeof *best, sizeof *best, &best);
+        if (status != GNOMON_OK || *best != i) continue;
+        status = gnomon_dedup_document(&documents, i, &two);
+        if (status != GNOMON_OK) break;
+        const int64_t bytes = two[1].raw_end - two[0].raw_end;
+        status = gnomon_window_get(&raw, two[0].raw_end, bytes, &text);
+        if (status == GNOMON_OK) status = gnomon_sink_write(sink, text, (size_t)bytes);
+        if (status == GNOMON_OK && i % 4096 == 0)
+            status = gnomon_progress(d->ctx, "writing", i, d->fresh);
+    }
+    gnomon_window_end(&documents);
+    gnomon_window_end(&kept);
+    gnomon_window_end(&raw);
+    return status;
 }
 
 gnomon_status gnomon_dedup_write(gnomon_dedup *d, const char *path)
@@ -433,14 +516,7 @@ gnomon_status gnomon_dedup_write(gnomon_dedup *d, const char *path)
                    GNOMON_ARG("dedup") " %s",
                    d->done ? "was created without options.keep_raw" : "has not run");
     GNOMON_TRY(gnomon_sink_open(d->ctx, path, &(gnomon_sink_options){.overwrite_ok = true}, &sink));
-    gnomon_status status = GNOMON_OK;
-    for (int64_t i = 0; i < d->count && status == GNOMON_OK; i++) {
-        if (d->representatives[i] != i) continue;
-        const int64_t begin = i > 0 ? d->raw_ends[i - 1] : 0;
-        status = gnomon_sink_write(sink, d->raw.data + begin, (size_t)(d->raw_ends[i] - begin));
-        if (status == GNOMON_OK && i % 4096 == 0)
-            status = gnomon_progress(d->ctx, "writing", i, d->count);
-    }
+    const gnomon_status status = write_kept(d, sink);
     if (status == GNOMON_OK) return gnomon_sink_finish(sink);
     gnomon_sink_abort(sink);
     return status;

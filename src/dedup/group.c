@@ -1,80 +1,163 @@
 /* Equal sets, by hash and comparison. */
+#include "base/arithmetic.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "dedup/sort.h"
 #include "dedup/state.h"
 
-#include "base/memory.h"
-#include "dedup/sort.h"
+typedef struct grouping {
+    gnomon_dedup *d;
+    gnomon_sorter hashes; /* and the documents */
+    gnomon_comparer comparer;
+    uint64_t *pairs, *scratch; /* of documents of one hash, each with the first that has it */
+    double *same;
+    int64_t count, room;
+    uint64_t *others; /* those of another set than the first, though of its hash */
+    int64_t other_count, other_room;
+} grouping;
 
-#include <string.h>
-
-static bool equal(const gnomon_dedup *d, int64_t a, int64_t b)
+/* Document b's set is that of a, which comes before it. */
+static gnomon_status add_copy(gnomon_dedup *d, uint64_t pair)
 {
-    const int64_t at = gnomon_dedup_begin(d, a), other = gnomon_dedup_begin(d, b);
-    const int64_t bytes = d->ends[a] - at;
-    return d->hashes[a] == d->hashes[b] && bytes == d->ends[b] - other &&
-           (bytes == 0 || memcmp(d->sets.data + at, d->sets.data + other, (size_t)bytes) == 0);
+    const int64_t b = (int64_t)(uint32_t)pair;
+    d->firsts[b / 64] &= ~(UINT64_C(1) << (b % 64));
+    /* of old documents, or a checkpoint has it */
+    if ((int64_t)(pair >> 32) >= d->fresh || d->checkpoint.grouped) return GNOMON_OK;
+    return gnomon_dedup_add_edge(d, (int64_t)(pair >> 32), b, 1);
 }
 
-static bool is_empty(const gnomon_dedup *d, int64_t document)
+static gnomon_status compare(grouping *g)
 {
-    return !d->options.exact && d->ends[document] == gnomon_dedup_begin(d, document);
+    /* in the order of the corpus, so that it is read from the front to the back */
+    gnomon_sort_digits(g->pairs, g->scratch, g->count);
+    GNOMON_TRY(
+        gnomon_comparer_run(&g->comparer, g->pairs, g->count, GNOMON_COMPARE_EQUAL, g->same));
+    for (int64_t at = 0; at < g->count; at++) {
+        if (g->same[at] > 0) {
+            GNOMON_TRY(add_copy(g->d, g->pairs[at]));
+            continue;
+        }
+        if (g->other_count == g->other_room) {
+            const int64_t room = 2 * g->other_room + 64;
+            GNOMON_TRY(gnomon_grow(g->d->ctx, &g->others, g->other_count, room, sizeof *g->others,
+                                   "documents"));
+            g->other_room = room;
+        }
+        g->others[g->other_count++] = g->pairs[at];
+    }
+    g->count = 0;
+    return GNOMON_OK;
 }
 
-/* Documents of one hash's upper half, ascending: group becomes the first document of the same set.
- * heads has room for them all. */
-static void group_run(gnomon_dedup *d, const uint64_t *run, int64_t count, uint32_t *heads)
+/* Sets of one hash that aren't equal, which chance does not make: each is compared with the first
+ * ones of the others, one by one. */
+static gnomon_status group_others(grouping *g)
 {
-    int64_t head_count = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const uint32_t document = (uint32_t)run[i];
-        int64_t h = 0;
-        while (h < head_count && !equal(d, heads[h], document))
-            h++;
-        if (h == head_count) heads[head_count++] = document;
-        d->group[document] = heads[h];
-    }
-}
-
-static gnomon_status group(gnomon_dedup *d, uint64_t *keys, uint64_t *scratch)
-{
-    int64_t count = 0;
-    for (int64_t i = 0; i < d->count; i++) {
-        d->group[i] = GNOMON_NO_GROUP;
-        if (!is_empty(d, i)) keys[count++] = d->hashes[i] >> 32 << 32 | (uint64_t)i;
-    }
-    gnomon_sort_digits(keys, scratch, count);
-    for (int64_t begin = 0, end; begin < count; begin = end) {
-        for (end = begin + 1; end < count && keys[end] >> 32 == keys[begin] >> 32;)
-            end++;
-        group_run(d, keys + begin, end - begin, (uint32_t *)scratch);
-    }
-    for (int64_t i = 0; i < d->count; i++)
-        d->distinct += d->group[i] == (uint32_t)i;
-    GNOMON_TRY(gnomon_alloc(d->ctx, d->distinct, sizeof *d->firsts, "documents", &d->firsts));
-    /* a set's first document comes before the others, and has the number by then */
-    int64_t next = 0;
-    for (int64_t i = 0; i < d->count; i++) {
-        if (d->group[i] == GNOMON_NO_GROUP) {
-            d->result.empty++;
-        } else if (d->group[i] == (uint32_t)i) {
-            d->firsts[next] = (uint32_t)i;
-            d->group[i] = (uint32_t)next++;
-        } else {
-            d->group[i] = d->group[d->group[i]];
+    gnomon_sort_numbers(g->others, g->other_count);
+    for (int64_t begin = 0, end; begin < g->other_count; begin = end) {
+        int64_t heads = begin; /* others[begin, heads) */
+        for (end = begin; end < g->other_count && g->others[end] >> 32 == g->others[begin] >> 32;
+             end++) {
+            const uint64_t document = (uint32_t)g->others[end];
+            double same = -1;
+            for (int64_t h = begin; h < heads && same < 0; h++) {
+                const uint64_t pair = (uint64_t)(uint32_t)g->others[h] << 32 | document;
+                GNOMON_TRY(
+                    gnomon_comparer_run(&g->comparer, &pair, 1, GNOMON_COMPARE_EQUAL, &same));
+                if (same > 0) GNOMON_TRY(add_copy(g->d, pair));
+            }
+            if (same < 0) g->others[heads++] = g->others[end];
         }
     }
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_dedup_group(gnomon_dedup *d)
+/* Hashes of the sets that aren't empty, whose bits are set. */
+static gnomon_status add_hashes(grouping *g)
 {
-    uint64_t *keys = NULL, *scratch = NULL;
-    gnomon_status status = gnomon_alloc(d->ctx, d->count, sizeof *d->group, "groups", &d->group);
-    if (status == GNOMON_OK) status = gnomon_alloc(d->ctx, d->count, sizeof *keys, "hashes", &keys);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc(d->ctx, d->count, sizeof *scratch, "hashes", &scratch);
-    if (status == GNOMON_OK) status = group(d, keys, scratch);
-    gnomon_free(d->ctx, keys);
-    gnomon_free(d->ctx, scratch);
+    gnomon_dedup *d = g->d;
+    gnomon_window documents;
+    gnomon_status status = GNOMON_OK;
+    gnomon_window_start(&documents, &d->documents, GNOMON_DOCUMENT_WINDOW);
+    for (int64_t i = 0; i < d->count && status == GNOMON_OK; i++) {
+        const gnomon_document *two;
+        status = gnomon_dedup_document(&documents, i, &two);
+        if (status != GNOMON_OK) break;
+        if (!d->options.exact && two[1].set_end == two[0].set_end) {
+            d->result.empty++;
+            continue;
+        }
+        gnomon_bit_set(d->firsts, i);
+        status = gnomon_sorter_add(&g->hashes, two[1].hash, (uint64_t)i);
+    }
+    gnomon_window_end(&documents);
+    return status;
+}
+
+static gnomon_status group(grouping *g)
+{
+    enum { LEAST = 1 << 8, MOST = 1 << 22 };
+    gnomon_dedup *d = g->d;
+    const int64_t each = sizeof *g->pairs + sizeof *g->scratch + sizeof *g->same;
+    const gnomon_record *r;
+    uint64_t hash = 0, first = 0;
+    bool any = false;
+    GNOMON_TRY(add_hashes(g));
+    GNOMON_TRY(gnomon_sorter_finish(&g->hashes));
+    g->room = gnomon_max(LEAST, gnomon_min(MOST, gnomon_memory_limit(d->ctx) / 8 / each));
+    g->room = gnomon_min(g->room, gnomon_max(1, g->hashes.count));
+    GNOMON_TRY(gnomon_alloc(d->ctx, g->room, sizeof *g->pairs, "documents", &g->pairs));
+    GNOMON_TRY(gnomon_alloc(d->ctx, g->room, sizeof *g->scratch, "documents", &g->scratch));
+    GNOMON_TRY(gnomon_alloc(d->ctx, g->room, sizeof *g->same, "documents", &g->same));
+    GNOMON_TRY(gnomon_comparer_open(d, &g->comparer));
+    for (;;) {
+        GNOMON_TRY(gnomon_sorter_next(&g->hashes, &r));
+        if (r == NULL) break;
+        if (!any || r->key != hash) {
+            any = true;
+            hash = r->key;
+            first = r->value;
+            continue;
+        }
+        if (g->count == g->room) GNOMON_TRY(compare(g));
+        g->pairs[g->count++] = first << 32 | r->value;
+    }
+    GNOMON_TRY(compare(g));
+    return group_others(g);
+}
+
+/* Sets and members that are distinct. */
+static gnomon_status count_distinct(gnomon_dedup *d)
+{
+    gnomon_window documents;
+    gnomon_status status = GNOMON_OK;
+    d->distinct = d->result.ngrams = 0;
+    gnomon_window_start(&documents, &d->documents, GNOMON_DOCUMENT_WINDOW);
+    for (int64_t i = 0; i < d->count && status == GNOMON_OK; i++) {
+        const gnomon_document *two;
+        if (!gnomon_bit(d->firsts, i)) continue;
+        status = gnomon_dedup_document(&documents, i, &two);
+        d->distinct++;
+        if (status == GNOMON_OK && !d->options.exact)
+            d->result.ngrams += (two[1].set_end - two[0].set_end) / (int64_t)sizeof(uint64_t);
+    }
+    gnomon_window_end(&documents);
     d->result.distinct = d->distinct;
     return status;
+}
+
+gnomon_status gnomon_dedup_group(gnomon_dedup *d)
+{
+    grouping g = {.d = d};
+    GNOMON_TRY(gnomon_alloc_zero(d->ctx, gnomon_dedup_words(d), sizeof *d->firsts, "documents",
+                                 &d->firsts));
+    gnomon_sorter_start(&g.hashes, d->ctx, d->work, gnomon_memory_limit(d->ctx) / 8);
+    gnomon_status status = group(&g);
+    gnomon_sorter_end(&g.hashes);
+    gnomon_comparer_close(&g.comparer);
+    gnomon_free(d->ctx, g.pairs);
+    gnomon_free(d->ctx, g.scratch);
+    gnomon_free(d->ctx, g.same);
+    gnomon_free(d->ctx, g.others);
+    return status == GNOMON_OK ? count_distinct(d) : status;
 }

@@ -15,7 +15,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { VERSION = 1, NAME_MOST = 1 << 20 };
+enum { VERSION = 1 };
 /* What n-grams are of. */
 enum { CHARACTERS = 1, LOWER = 2, KEEP = 4, FOLD = 8, DROP_ALL = 16, NFC = 32, NFKC = 64 };
 static const char MAGIC[8] = {'\x89', 'G', 'N', 'M', 'D', 'D', 'S', '\n'};
@@ -97,8 +97,9 @@ static int compare(const one *a, const one *b)
     if (names != 0) return names;
     if (a->name_bytes != b->name_bytes) return a->name_bytes < b->name_bytes ? -1 : 1;
     if (a->text_bytes != b->text_bytes) return a->text_bytes < b->text_bytes ? -1 : 1;
-    if (a->set.count != b->set.count) return a->set.count < b->set.count ? -1 : 1;
-    for (int64_t m = 0; m < a->set.count; m++)
+    if (gnomon_set_count(a->set) != gnomon_set_count(b->set))
+        return gnomon_set_count(a->set) < gnomon_set_count(b->set) ? -1 : 1;
+    for (int64_t m = 0; m < gnomon_set_count(a->set); m++)
         if (a->set.members[m] != b->set.members[m])
             return a->set.members[m] < b->set.members[m] ? -1 : 1;
     return 0;
@@ -110,20 +111,19 @@ typedef struct signing {
     gnomon_dedup *d;
     const char *const *names; /* of those behind the d->named first ones */
     gnomon_sink *sink;
+    const gnomon_document *documents; /* maps of the stores */
+    const char *sets, *own_names;
     XXH3_state_t hash;
 } signing;
 
 static one document_of(const signing *s, int64_t i)
 {
-    const gnomon_dedup *d = s->d;
-    const int64_t begin = gnomon_dedup_begin(d, i);
-    const char *name = i < d->named ? gnomon_dedup_name(d, i) : s->names[i - d->named];
+    const gnomon_document *two = s->documents + i;
+    const char *name = i < s->d->named ? s->own_names + two[0].name_end : s->names[i - s->d->named];
+    const int64_t begin = two[0].set_end, bytes = two[1].set_end - begin;
     const uint64_t *members = NULL;
-    if (d->ends[i] > begin) members = (const uint64_t *)(const void *)(d->sets.data + begin);
-    return (one){name,
-                 (int64_t)strlen(name),
-                 d->bytes[i],
-                 {members, (d->ends[i] - begin) / (int64_t)sizeof(uint64_t)}};
+    if (bytes > 0) members = (const uint64_t *)(const void *)(s->sets + begin);
+    return (one){name, (int64_t)strlen(name), two[1].bytes, {members, bytes}};
 }
 
 static int by_order(const void *a, const void *b, void *user)
@@ -146,32 +146,29 @@ static gnomon_status put_all(signing *s, const int64_t *order)
     header h = {.version = VERSION,
                 .flags = flags_of(&d->options),
                 .ngram = d->options.ngram,
-                .documents = d->count};
+                .documents = d->fresh};
     memcpy(h.magic, MAGIC, sizeof h.magic);
     XXH3_64bits_reset(&s->hash);
     GNOMON_TRY(put(s, &h, sizeof h));
-    for (int64_t at = 0; at < d->count; at++) {
+    for (int64_t at = 0; at < d->fresh; at++) {
         const one x = document_of(s, order[at]);
-        const record r = {x.name_bytes, x.text_bytes, x.set.count};
+        const record r = {x.name_bytes, x.text_bytes, gnomon_set_count(x.set)};
         GNOMON_TRY(put(s, &r, sizeof r));
         GNOMON_TRY(put(s, x.name, x.name_bytes));
-        GNOMON_TRY(put(s, x.set.members, x.set.count * (int64_t)sizeof *x.set.members));
-        if (at % 4096 == 0) GNOMON_TRY(gnomon_progress(d->ctx, "writing", at, d->count));
+        GNOMON_TRY(put(s, x.set.members, gnomon_set_count(x.set) * (int64_t)sizeof *x.set.members));
+        if (at % 4096 == 0) GNOMON_TRY(gnomon_progress(d->ctx, "writing", at, d->fresh));
     }
     const uint64_t checksum = XXH3_64bits_digest(&s->hash);
     return gnomon_sink_write(s->sink, &checksum, sizeof checksum);
 }
 
-static gnomon_status check_names(const gnomon_dedup *d, const char *const *names)
+static gnomon_status find_stores(signing *s)
 {
-    for (int64_t i = 0; i < d->count - d->named; i++) {
-        GNOMON_FAIL_IF(names[i] == NULL, d->ctx, GNOMON_ERROR_ARGUMENT,
-                       GNOMON_ARG("names") ": document %" PRId64 " has none", d->named + i);
-        GNOMON_FAIL_IF(strlen(names[i]) > NAME_MOST, d->ctx, GNOMON_ERROR_ARGUMENT,
-                       GNOMON_ARG("names") ": that of document %" PRId64 " has more than %d bytes",
-                       d->named + i, NAME_MOST);
-    }
-    return GNOMON_OK;
+    const char *documents;
+    GNOMON_TRY(gnomon_store_map(&s->d->documents, &documents));
+    s->documents = (const gnomon_document *)(const void *)documents;
+    GNOMON_TRY(gnomon_store_map(&s->d->sets, &s->sets));
+    return gnomon_store_map(&s->d->names, &s->own_names);
 }
 
 gnomon_status gnomon_dedup_sign(gnomon_dedup *d, const char *const *names, const char *path)
@@ -186,17 +183,17 @@ gnomon_status gnomon_dedup_sign(gnomon_dedup *d, const char *const *names, const
         GNOMON_ARG("dedup") " was created with options.exact: there are no sets to sign");
     GNOMON_FAIL_IF(d->options.ngram == 0, d->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("dedup") " has no documents from which options.ngram would follow");
-    GNOMON_FAIL_IF(names == NULL && d->count > d->named, d->ctx, GNOMON_ERROR_ARGUMENT,
+    GNOMON_FAIL_IF(names == NULL && d->fresh > d->named, d->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("names") " is NULL");
-    GNOMON_TRY(check_names(d, names));
-    d->sealed = true;
-    GNOMON_TRY(gnomon_store_seal(&d->sets));
-    GNOMON_TRY(gnomon_store_seal(&d->names));
-    GNOMON_TRY(gnomon_alloc(d->ctx, d->count, sizeof *order, "documents", &order));
-    for (int64_t i = 0; i < d->count; i++)
-        order[i] = i;
+    for (int64_t i = 0; i < d->fresh - d->named; i++)
+        GNOMON_TRY(gnomon_dedup_check_name(d, names[i], d->named + i));
     signing s = {.d = d, .names = names};
-    if (d->count > 0) qsort_r(order, (size_t)d->count, sizeof *order, by_order, &s);
+    GNOMON_TRY(gnomon_dedup_seal(d));
+    GNOMON_TRY(find_stores(&s));
+    GNOMON_TRY(gnomon_alloc(d->ctx, d->fresh, sizeof *order, "documents", &order));
+    for (int64_t i = 0; i < d->fresh; i++)
+        order[i] = i;
+    if (d->fresh > 0) qsort_r(order, (size_t)d->fresh, sizeof *order, by_order, &s);
     gnomon_status status =
         gnomon_sink_open(d->ctx, path, &(gnomon_sink_options){.overwrite_ok = true}, &s.sink);
     if (status == GNOMON_OK) {
@@ -210,10 +207,21 @@ gnomon_status gnomon_dedup_sign(gnomon_dedup *d, const char *const *names, const
     return status;
 }
 
-const char *gnomon_dedup_name(const gnomon_dedup *d, int64_t document)
+const char *gnomon_dedup_name(gnomon_dedup *d, int64_t document)
 {
-    if (d == NULL || document < 0 || document >= d->named || !d->sealed) return NULL;
-    return d->names.data + (document > 0 ? d->name_ends[document - 1] : 0);
+    /* the kernel maps so many bytes around one that is read */
+    enum { AROUND = 1 << 16, PART = 16, LEAST = 16 };
+    gnomon_document two[2];
+    const char *names = d != NULL ? d->names.map : NULL;
+    if (d == NULL || document < 0 || document >= d->count || !d->sealed) return NULL;
+    if (gnomon_store_read(&d->documents, document * (int64_t)sizeof *two, sizeof two, two) !=
+            GNOMON_OK ||
+        two[0].name_end == two[1].name_end)
+        return NULL;
+    const int64_t most = gnomon_max(LEAST, gnomon_memory_limit(d->ctx) / PART / AROUND);
+    if (names == NULL || d->name_calls++ % most == 0)
+        if (gnomon_store_map(&d->names, &names) != GNOMON_OK) return NULL;
+    return names + two[0].name_end;
 }
 
 /* ---- reading ---- */
@@ -318,16 +326,20 @@ static gnomon_status next(gnomon_context *ctx, input *in, bool *end)
     in->members = members;
     in->room = room;
     GNOMON_TRY(get(in, &in->r, sizeof in->r, "a document"));
-    if (in->r.name_bytes < 0 || in->r.name_bytes > NAME_MOST || in->r.text_bytes < 0 ||
+    if (in->r.name_bytes < 0 || in->r.name_bytes > GNOMON_NAME_MOST || in->r.text_bytes < 0 ||
         in->r.members < 0)
         return broken(in, "a size is out of range");
-    if (in->name == NULL) GNOMON_TRY(gnomon_alloc(ctx, NAME_MOST + 1, 1, "a name", &in->name));
+    if (in->name == NULL)
+        GNOMON_TRY(gnomon_alloc(ctx, GNOMON_NAME_MOST + 1, 1, "a name", &in->name));
     GNOMON_TRY(get(in, in->name, in->r.name_bytes, "a name"));
     in->name[in->r.name_bytes] = '\0';
     if (memchr(in->name, 0, (size_t)in->r.name_bytes) != NULL)
         return broken(in, "its name has a NUL byte");
     GNOMON_TRY(get_members(ctx, in));
-    in->now = (one){in->name, in->r.name_bytes, in->r.text_bytes, {in->members, in->r.members}};
+    in->now = (one){in->name,
+                    in->r.name_bytes,
+                    in->r.text_bytes,
+                    {in->members, in->r.members * (int64_t)sizeof *in->members}};
     if (in->taken++ > 0 && compare(&in->last, &in->now) > 0)
         return broken(in, "documents are not in order");
     return GNOMON_OK;
@@ -344,22 +356,20 @@ static void close_input(gnomon_context *ctx, input *in)
 
 static gnomon_status add_one(gnomon_dedup *d, const one *x)
 {
-    const int64_t bytes = x->set.count * (int64_t)sizeof *x->set.members, old = d->named_room;
-    GNOMON_TRY(gnomon_dedup_grow(d, 1));
-    if (d->named == old) {
-        const int64_t room = 2 * old + 1024;
-        GNOMON_TRY(gnomon_grow(d->ctx, &d->name_ends, old, room, sizeof *d->name_ends, "names"));
-        d->named_room = room;
+    if (d->count < d->checkpoint.restored) {
+        GNOMON_TRY(gnomon_checkpoint_pass(d, x->text_bytes));
+        if (!d->against) d->named = d->count;
+        return GNOMON_OK;
     }
+    GNOMON_TRY(gnomon_dedup_check_room(d, 1));
     GNOMON_TRY(gnomon_store_append(&d->names, x->name, x->name_bytes + 1));
-    d->name_ends[d->named++] = d->names.size;
-    if (bytes > 0) GNOMON_TRY(gnomon_store_append(&d->sets, x->set.members, bytes));
-    d->hashes[d->count] = gnomon_set_hash(x->set.members, x->set.count);
-    d->ends[d->count] = d->sets.size;
-    d->bytes[d->count++] = x->text_bytes;
-    d->result.text_bytes += x->text_bytes;
-    d->result.ngrams += x->set.count;
-    return d->count % 4096 == 0 ? gnomon_progress(d->ctx, "reading", d->count, -1) : GNOMON_OK;
+    if (x->set.bytes > 0) GNOMON_TRY(gnomon_store_append(&d->sets, x->set.members, x->set.bytes));
+    GNOMON_TRY(gnomon_dedup_append(d, x->text_bytes,
+                                   gnomon_set_hash(x->set.members, gnomon_set_count(x->set))));
+    if (!d->against) d->named = d->count;
+    if (d->count % 4096 != 0) return GNOMON_OK;
+    if (gnomon_checkpoint_due(d)) GNOMON_TRY(gnomon_checkpoint_save(d));
+    return gnomon_progress(d->ctx, "reading", d->count, -1);
 }
 
 /* A heap of the files by their next documents. */
@@ -412,20 +422,13 @@ static gnomon_status merge(gnomon_dedup *d, const char *const *paths, int64_t co
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_dedup_add_signed(gnomon_dedup *d, const char *const *paths, int64_t count)
+/* The documents of the files, behind those that are there. */
+static gnomon_status add_files(gnomon_dedup *d, const char *const *paths, int64_t count)
 {
     input *inputs = NULL;
     input **heap = NULL;
-    GNOMON_NEED(NULL, d, "dedup");
     GNOMON_FAIL_IF(count < 0, d->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("count") " is %" PRId64 "; it must not be negative", count);
-    GNOMON_FAIL_IF(d->count > 0 || d->sealed || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("dedup") " %s",
-                   d->broken ? "is of no use after a failure" : "has documents already");
-    GNOMON_FAIL_IF(
-        d->options.exact || d->options.keep_raw, d->ctx, GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("dedup") " was created with options.%s: signature files have no texts",
-        d->options.exact ? "exact" : "keep_raw");
     for (int64_t f = 0; f < count; f++)
         GNOMON_FAIL_IF(paths == NULL || paths[f] == NULL, d->ctx, GNOMON_ERROR_ARGUMENT,
                        GNOMON_ARG("paths") ": number %" PRId64 " is NULL", f);
@@ -440,4 +443,32 @@ gnomon_status gnomon_dedup_add_signed(gnomon_dedup *d, const char *const *paths,
     gnomon_free(d->ctx, (void *)heap);
     d->broken = status != GNOMON_OK;
     return status;
+}
+
+gnomon_status gnomon_dedup_add_signed(gnomon_dedup *d, const char *const *paths, int64_t count)
+{
+    GNOMON_NEED(NULL, d, "dedup");
+    GNOMON_FAIL_IF(d->count > 0 || d->against || d->sealed || d->broken, d->ctx,
+                   GNOMON_ERROR_ARGUMENT, GNOMON_ARG("dedup") " %s",
+                   d->broken ? "is of no use after a failure" : "has documents already");
+    GNOMON_FAIL_IF(
+        d->options.exact || d->options.keep_raw, d->ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("dedup") " was created with options.%s: signature files have no texts",
+        d->options.exact ? "exact" : "keep_raw");
+    return add_files(d, paths, count);
+}
+
+gnomon_status gnomon_dedup_add_old(gnomon_dedup *d, const char *const *paths, int64_t count)
+{
+    GNOMON_NEED(NULL, d, "dedup");
+    GNOMON_FAIL_IF(d->against || d->sealed || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("dedup") " %s",
+                   d->broken    ? "is of no use after a failure"
+                   : d->against ? "has an old corpus already"
+                                : "takes no documents after gnomon_dedup_run or gnomon_dedup_sign");
+    GNOMON_FAIL_IF(d->options.exact, d->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("dedup") " was created with options.exact: signature files have no "
+                                       "texts");
+    d->against = true;
+    return add_files(d, paths, count);
 }

@@ -2,60 +2,126 @@
 #ifndef GNOMON_DEDUP_STATE_H
 #define GNOMON_DEDUP_STATE_H
 
+#include "dedup/checkpoint.h"
 #include "dedup/ngrams.h"
-#include "dedup/store.h"
+#include "dedup/runs.h"
 
 #include <gnomon/dedup.h>
 
-/* Of a document in 'group': its set is empty. */
-#define GNOMON_NO_GROUP UINT32_MAX
+/* ---- fetch.c: documents' sets, read from where they are ---- */
 
-/* Sets that are distinct are numbered by their first documents. 'sets' holds the documents' sets
- * one after another, or their texts (options.exact). */
+typedef struct gnomon_set {
+    const uint64_t *members; /* ascending; options.exact: a text */
+    int64_t bytes;
+} gnomon_set;
+
+static inline int64_t gnomon_set_count(gnomon_set set)
+{
+    return set.bytes / (int64_t)sizeof *set.members;
+}
+
+/* The sets of some documents: in memory where all are, else read into an arena. */
+typedef struct gnomon_fetch {
+    gnomon_dedup *d;
+    gnomon_window places;
+    int64_t most; /* bytes of the arena, but for what must be read at once */
+    char *arena;
+    gnomon_set *sets;
+    int64_t *begins; /* of sets in the file */
+    int64_t room, arena_room;
+} gnomon_fetch;
+
+void gnomon_fetch_start(gnomon_fetch *fetch, gnomon_dedup *d, int64_t most);
+/* Of documents, ascending: the first 'least' ones, and as many more as fit; *taken of them are in
+ * fetch->sets until the next call. */
+gnomon_status gnomon_fetch_some(gnomon_fetch *fetch, const uint32_t *documents, int64_t count,
+                                int64_t least, int64_t *taken);
+void gnomon_fetch_end(gnomon_fetch *fetch);
+
+/* The distinct sets in their order, a block at a time. */
+typedef struct gnomon_scan {
+    gnomon_fetch fetch;
+    int64_t next; /* document */
+    uint32_t *documents;
+    int64_t room;
+} gnomon_scan;
+
+gnomon_status gnomon_scan_open(gnomon_scan *scan, gnomon_dedup *d, int64_t bytes);
+/* At most 'most' sets, in scan->documents and scan->fetch.sets; *count is 0 at the end. */
+gnomon_status gnomon_scan_next(gnomon_scan *scan, int64_t most, int64_t *count);
+void gnomon_scan_close(gnomon_scan *scan);
+
+/* ---- documents ---- */
+
+/* Of a document, in the store 'documents', behind a record of zeros: so that document i's set,
+ * raw bytes and name begin where record i says, and end where record i + 1 does. */
+typedef struct gnomon_document {
+    int64_t set_end, raw_end, name_end; /* in sets, raw and names, in bytes */
+    int64_t bytes;                      /* of text */
+    uint64_t hash;                      /* of the set (options.exact: the text) */
+} gnomon_document;
+
+/* A set is known by the first document that has it: 'firsts' has a bit for each of these. In memory
+ * are a few bits and bytes of a document; all else is in stores, whose sizes follow the context's
+ * memory limit. */
 struct gnomon_dedup {
     gnomon_context *ctx;
     gnomon_dedup_options options;
     char *work;
     gnomon_ngrams ngrams;
-    gnomon_store sets, raw, edges, names;
-    int64_t count, room;
-    int64_t *ends;     /* of document i's set in sets, in bytes */
-    int64_t *raw_ends; /* with keep_raw: in raw */
-    int64_t *bytes;    /* of text */
-    uint64_t *hashes;  /* of sets */
-    uint64_t *numbers; /* sets of a slice of new documents, and scratch for them */
+    gnomon_store sets; /* documents' sets one after another, or their texts (options.exact) */
+    gnomon_store raw, names, documents;
+    gnomon_store pairs, representatives; /* what was found */
+    gnomon_sorter edges;  /* (i, j) and the similarity of each pair, repeated ones too */
+    int64_t count, fresh; /* documents, and those that are no old corpus's: the first ones */
+    bool against;         /* the old corpus has been added */
+    uint64_t *numbers;    /* sets of a slice of new documents, and scratch for them */
     int64_t number_room;
-    int64_t named, named_room; /* the first documents, which signature files named */
-    int64_t *name_ends;        /* of those, in names, with a NUL each */
+    gnomon_checkpoint checkpoint;
+    int64_t named;             /* the first documents that have names */
+    int64_t name_calls;        /* since the pages of names were let go of */
     bool broken, sealed, done; /* after a failed call; no document is added any more; after a run */
-    uint32_t *group;           /* of a document: its distinct set */
-    uint32_t *firsts;          /* of a distinct set: its first document */
+    uint64_t *firsts;
     int64_t distinct;
-    int64_t *representatives;
     gnomon_dedup_result result;
 };
 
-typedef struct gnomon_set {
-    const uint64_t *members; /* ascending */
-    int64_t count;
-} gnomon_set;
-
-static inline int64_t gnomon_dedup_begin(const gnomon_dedup *d, int64_t document)
+/* Words of a bit for each document. */
+static inline int64_t gnomon_dedup_words(const gnomon_dedup *d)
 {
-    return document > 0 ? d->ends[document - 1] : 0;
+    return d->count / 64 + 1;
+}
+static inline bool gnomon_bit(const uint64_t *bits, int64_t i)
+{
+    return (bits[i / 64] >> (i % 64) & 1) != 0;
+}
+static inline void gnomon_bit_set(uint64_t *bits, int64_t i)
+{
+    bits[i / 64] |= UINT64_C(1) << (i % 64);
 }
 
-/* Distinct set number s. */
-static inline gnomon_set gnomon_dedup_set(const gnomon_dedup *d, int64_t s)
-{
-    const int64_t begin = gnomon_dedup_begin(d, d->firsts[s]), end = d->ends[d->firsts[s]];
-    return (gnomon_set){(const uint64_t *)(const void *)(d->sets.data + begin),
-                        (end - begin) / (int64_t)sizeof(uint64_t)};
-}
+enum { GNOMON_NAME_MOST = 1 << 20 };
 
-/* dedup.c: room for 'count' more documents. */
-gnomon_status gnomon_dedup_grow(gnomon_dedup *d, int64_t count);
-/* group.c: finds equal sets, and numbers the distinct ones. */
+/* documents.c */
+/* One more document of so many bytes of text is there. */
+void gnomon_dedup_count(gnomon_dedup *d, int64_t bytes);
+/* A document's set (text), raw bytes and name (NULL: none) have been appended. */
+gnomon_status gnomon_dedup_append(gnomon_dedup *d, int64_t bytes, uint64_t hash);
+/* Whether 'count' more documents are too many. */
+gnomon_status gnomon_dedup_check_room(gnomon_dedup *d, int64_t count);
+/* No document is added any more. */
+gnomon_status gnomon_dedup_seal(gnomon_dedup *d);
+/* A document's name is one that a signature file can hold. */
+gnomon_status gnomon_dedup_check_name(const gnomon_dedup *d, const char *name, int64_t document);
+/* Record i of documents; [1] is the next one. */
+static inline gnomon_status gnomon_dedup_document(gnomon_window *documents, int64_t i,
+                                                  const gnomon_document **two)
+{
+    return gnomon_window_get(documents, i * (int64_t)sizeof **two, 2 * (int64_t)sizeof **two, two);
+}
+enum { GNOMON_DOCUMENT_WINDOW = 1 << 16 };
+
+/* group.c: finds equal sets, adds the pairs of them, and marks the first ones. */
 gnomon_status gnomon_dedup_group(gnomon_dedup *d);
 /* plan.c: chooses bands and rows. */
 gnomon_status gnomon_dedup_plan(gnomon_dedup *d);
@@ -67,14 +133,35 @@ int64_t gnomon_dedup_shared(gnomon_set a, gnomon_set b, double similarity);
 double gnomon_dedup_similarity(gnomon_set a, gnomon_set b, int64_t shared);
 /* What options ask of a pair: the similarity, or with unverified any above 0. */
 bool gnomon_dedup_near(const gnomon_dedup *d, gnomon_set a, gnomon_set b, double *similarity);
-/* Adds a pair of distinct sets. */
+/* Adds a pair of documents a < b. */
 gnomon_status gnomon_dedup_add_edge(gnomon_dedup *d, int64_t a, int64_t b, double similarity);
-/* Pairs of sets, the first one's number above the second's 32 bits: sorts them, drops repetitions,
- * and adds the near ones. room of each array: count. */
+
+/* Compares pairs of documents, a's number above b's 32 bits. */
+typedef enum gnomon_comparison {
+    GNOMON_COMPARE_NEAR, /* the similarity, -1 where gnomon_dedup_near says no */
+    GNOMON_COMPARE_ALL,  /* the similarity */
+    GNOMON_COMPARE_EQUAL /* 1 or -1 */
+} gnomon_comparison;
+typedef struct gnomon_comparer {
+    gnomon_dedup *d;
+    gnomon_fetch fetch;
+    uint64_t *numbers, *scratch; /* documents of a chunk of pairs, for sorting */
+    uint32_t *documents;
+    int64_t room; /* pairs of a chunk */
+} gnomon_comparer;
+gnomon_status gnomon_comparer_open(gnomon_dedup *d, gnomon_comparer *c);
+void gnomon_comparer_close(gnomon_comparer *c);
+/* Those near each other in the list should be near in the corpus: they are read in parts of it. */
+gnomon_status gnomon_comparer_run(gnomon_comparer *c, const uint64_t *pairs, int64_t count,
+                                  gnomon_comparison comparison, double *similarity);
+
+/* Candidates: when they are many they are sorted, repetitions dropped, and the near ones added.
+ * room of each array: count. */
 typedef struct gnomon_candidates {
     uint64_t *pairs, *scratch;
     double *similarity;
     int64_t count, room;
+    gnomon_comparer comparer;
 } gnomon_candidates;
 gnomon_status gnomon_candidates_open(gnomon_dedup *d, gnomon_candidates *c);
 void gnomon_candidates_close(gnomon_dedup *d, gnomon_candidates *c);

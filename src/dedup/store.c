@@ -6,6 +6,7 @@
 #include "io/temporaries.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,12 +21,13 @@ static gnomon_status enlarge(gnomon_store *s, int64_t room)
     if (s->ctx->custom_allocator)
         GNOMON_TRY(gnomon_grow(s->ctx, &s->data, s->held, room, 1, "documents"));
     else {
+        enum { LARGE = 1 << 23 };
         void *map = s->room == 0 ? mmap(NULL, (size_t)room, PROT_READ | PROT_WRITE,
                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                                  : mremap(s->data, (size_t)s->room, (size_t)room, MREMAP_MAYMOVE);
         GNOMON_FAIL_IF(map == MAP_FAILED, s->ctx, GNOMON_ERROR_MEMORY,
                        "documents: no memory for %lld bytes", (long long)room);
-        (void)madvise(map, (size_t)room, MADV_HUGEPAGE);
+        if (room >= LARGE) (void)madvise(map, (size_t)room, MADV_HUGEPAGE);
         s->data = map;
     }
     s->room = room;
@@ -49,20 +51,35 @@ void gnomon_store_start(gnomon_store *s, gnomon_context *ctx, const char *folder
 
 static gnomon_status fail(const gnomon_store *s, const char *what)
 {
+    const char *folder = s->folder != NULL ? s->folder : getenv("TMPDIR");
+    const int number = errno;
+    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
+    if (number == ENOSPC || number == EFBIG || number == EDQUOT)
+        return gnomon_fail(
+            s->ctx, GNOMON_ERROR_IO,
+            GNOMON_ABOUT("options.work") "%s has no room: a temporary file can't grow "
+                                         "beyond %lld bytes: %s; such files take 8 "
+                                         "bytes for each n-gram, and with kept "
+                                         "lines the size of the corpus",
+            folder, (long long)s->size, strerror(number));
     return gnomon_fail(s->ctx, GNOMON_ERROR_IO,
-                       GNOMON_ABOUT("options.work") "a temporary file of %lld bytes: %s: %s",
-                       (long long)s->size, what, strerror(errno));
+                       GNOMON_ABOUT("options.work") "%s: a temporary file of %lld bytes: %s: %s",
+                       folder, (long long)s->size, what, strerror(number));
 }
 
-static gnomon_status flush(gnomon_store *s)
+gnomon_status gnomon_store_flush(gnomon_store *s)
 {
+    if (s->held == 0) return GNOMON_OK;
     if (s->fd < 0) GNOMON_TRY(gnomon_temporary_nameless_in(s->ctx, s->folder, &s->fd));
+    int64_t at = s->size - s->held;
     for (int64_t done = 0; done < s->held;) {
-        const ssize_t n = write(s->fd, s->data + done, (size_t)(s->held - done));
+        const ssize_t n = pwrite(s->fd, s->data + done, (size_t)(s->held - done), (off_t)at);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return fail(s, "it can't be written");
         done += n;
+        at += n;
     }
+    if (s->sum != NULL) XXH3_64bits_update(s->sum, s->data, (size_t)s->held);
     s->held = 0;
     return GNOMON_OK;
 }
@@ -75,7 +92,7 @@ gnomon_status gnomon_store_append(gnomon_store *s, const void *data, int64_t byt
             const int64_t room = s->room == 0 ? FIRST : 2 * s->room;
             GNOMON_TRY(enlarge(s, gnomon_min(room, s->most)));
         }
-        if (s->held == s->room) GNOMON_TRY(flush(s));
+        if (s->held == s->room) GNOMON_TRY(gnomon_store_flush(s));
         const int64_t some = bytes < s->room - s->held ? bytes : s->room - s->held;
         memcpy(s->data + s->held, from, (size_t)some);
         s->held += some;
@@ -88,22 +105,85 @@ gnomon_status gnomon_store_append(gnomon_store *s, const void *data, int64_t byt
 
 gnomon_status gnomon_store_seal(gnomon_store *s)
 {
-    if (s->fd < 0 || s->mapped) return GNOMON_OK;
-    GNOMON_TRY(flush(s));
+    if (s->fd < 0) return GNOMON_OK;
+    GNOMON_TRY(gnomon_store_flush(s));
     drop(s);
-    void *map = mmap(NULL, (size_t)s->size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
-    if (map == MAP_FAILED) return fail(s, "it can't be mapped");
-    s->data = map;
-    s->mapped = true;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_store_read(const gnomon_store *s, int64_t offset, int64_t bytes, void *out)
+{
+    char *to = out;
+    if (s->fd < 0) {
+        if (bytes > 0) memcpy(to, s->data + offset, (size_t)bytes);
+        return GNOMON_OK;
+    }
+    while (bytes > 0) {
+        const ssize_t n = pread(s->fd, to, (size_t)bytes, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n == 0) errno = EIO;
+        if (n <= 0) return fail(s, "it can't be read");
+        to += n;
+        offset += n;
+        bytes -= n;
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_store_map(gnomon_store *s, const char **data)
+{
+    *data = s->data;
+    if (s->fd < 0 || s->size == 0) return GNOMON_OK;
+    if (s->map == NULL) {
+        const void *map = mmap(NULL, (size_t)s->size, PROT_READ, MAP_SHARED, s->fd, 0);
+        if (map == MAP_FAILED) return fail(s, "it can't be mapped");
+        s->map = map;
+    } else {
+        (void)madvise((void *)(uintptr_t)s->map, (size_t)s->size, MADV_DONTNEED);
+    }
+    *data = s->map;
     return GNOMON_OK;
 }
 
 void gnomon_store_free(gnomon_store *s)
 {
-    if (s->mapped)
-        munmap(s->data, (size_t)s->size);
-    else
-        drop(s);
-    if (s->fd >= 0) close(s->fd);
+    if (s->map != NULL) munmap((void *)(uintptr_t)s->map, (size_t)s->size);
+    drop(s);
+    if (s->ctx != NULL && s->fd >= 0) close(s->fd);
+    if (s->ctx != NULL) gnomon_free(s->ctx, s->sum);
     *s = (gnomon_store){.fd = -1};
+}
+
+/* ---- windows ---- */
+
+gnomon_status gnomon_window_get(gnomon_window *w, int64_t offset, int64_t bytes, const void *out)
+{
+    const gnomon_store *s = w->store;
+    const char **at = (const char **)(uintptr_t)out;
+    if (s->fd < 0) {
+        *at = s->data + offset;
+        return GNOMON_OK;
+    }
+    if (offset < w->begin || offset + bytes > w->begin + w->have || w->buffer == NULL) {
+        if (bytes > w->room || w->buffer == NULL) {
+            const int64_t room = gnomon_max(bytes, w->room);
+            gnomon_free(s->ctx, w->buffer);
+            w->buffer = NULL;
+            GNOMON_TRY(gnomon_alloc(s->ctx, room, 1, "a window", &w->buffer));
+            w->room = room;
+        }
+        w->have = 0;
+        const int64_t some = gnomon_min(w->room, s->size - offset);
+        GNOMON_TRY(gnomon_store_read(s, offset, some, w->buffer));
+        w->begin = offset;
+        w->have = some;
+    }
+    *at = w->buffer + (offset - w->begin);
+    return GNOMON_OK;
+}
+
+void gnomon_window_end(gnomon_window *w)
+{
+    if (w->store != NULL && w->store->ctx != NULL) gnomon_free(w->store->ctx, w->buffer);
+    *w = (gnomon_window){0};
 }

@@ -111,7 +111,7 @@ typedef struct fixture {
     gnomon_documents documents;
     gnomon_dedup_options dedup_options;
     gnomon_corpus_options corpus_options;
-    gnomon_dedup *dedup, *full_dedup, *signed_dedup;
+    gnomon_dedup *dedup, *full_dedup, *signed_dedup, *old_dedup;
     gnomon_corpus *corpus;
     gnomon_hasher *hasher, *set_hasher;
     gnomon_lsh *lsh, *set_index, *full_index;
@@ -484,7 +484,8 @@ static void make_objects(fixture *f)
     MUST(gnomon_model_from_json(ctx, f->model_json, strlen(f->model_json), &f->model));
     MUST(gnomon_clusters_create(ctx, N, &f->clusters));
     static const int64_t begins[] = {0}, ends[] = {6};
-    f->documents = (gnomon_documents){sizeof f->documents, 1, "a text", begins, ends, NULL, NULL};
+    f->documents =
+        (gnomon_documents){sizeof f->documents, 1, "a text", begins, ends, NULL, NULL, NULL};
     f->dedup_options = (gnomon_dedup_options)GNOMON_DEDUP_OPTIONS_INIT;
     f->corpus_options = (gnomon_corpus_options)GNOMON_CORPUS_OPTIONS_INIT;
     MUST(gnomon_dedup_create(ctx, &f->dedup_options, &f->dedup));
@@ -495,6 +496,7 @@ static void make_objects(fixture *f)
     MUST(gnomon_dedup_run(f->full_dedup, NULL));
     MUST(gnomon_dedup_sign(f->full_dedup, column_names, signed_files[0]));
     MUST(gnomon_dedup_create(ctx, &f->dedup_options, &f->signed_dedup));
+    MUST(gnomon_dedup_create(ctx, &f->dedup_options, &f->old_dedup));
     MUST(gnomon_write_text(ctx, "corpus.txt", "a text\n", 7));
     MUST(gnomon_corpus_open(ctx, "corpus.txt", NULL, &f->corpus));
     MUST(gnomon_hasher_create(ctx, &f->lsh_functions, &f->hasher));

@@ -47,7 +47,7 @@ VALUES = {
     "fine": ["1"], "sides": ["4"], "codes": ["2"], "rerank": ["5"], "coarse-probes": ["1"], "candidates": ["6"],
     "field": ["text"], "id": ["id"], "skip-bad": [None], "max-document": ["1K"], "lower": [None], "fold-case": [None], "normalize": ["nfkc"], "punctuation": ["keep"],
     "unverified": [None], "bucket": ["4"], "work": ["."], "keep": ["longest"], "ids": ["ids.csv"], "sign": ["out.sig"], "merge": [None],
-    "names": ["names.txt"], "q-names": ["names.txt"], "query-names": ["four.txt"], "values": ["similarity"], "large": [None], "force": [None],
+    "against": ["given.sig"], "names": ["names.txt"], "q-names": ["names.txt"], "query-names": ["four.txt"], "values": ["similarity"], "large": [None], "force": [None],
 }
 
 if shutil.which("gnuplot") is None:

@@ -877,6 +877,8 @@ class gnomon_dedup_options(c.Structure):
         ("keep_raw", c.c_int),
         ("work", c.c_char_p),
         ("normalize", c.c_int),
+        ("checkpoint", c.c_char_p),
+        ("identity", c.c_char_p),
     ]
 
 
@@ -889,6 +891,7 @@ class gnomon_documents(c.Structure):
         ("ends", c.POINTER(c.c_int64)),
         ("raw_begins", c.POINTER(c.c_int64)),
         ("raw_ends", c.POINTER(c.c_int64)),
+        ("names", c.POINTER(c.c_char_p)),
     ]
 
 
@@ -921,6 +924,8 @@ class gnomon_dedup_result(c.Structure):
         ("cluster_seconds", c.c_double),
         ("spilled", c.c_int),
         ("why", c.c_char * GNOMON_DEDUP_WHY),
+        ("old", c.c_int64),
+        ("held", c.c_int64),
     ]
 
 
@@ -1387,6 +1392,8 @@ FUNCTIONS = {
     "gnomon_documents_init": (c.c_int, [c.POINTER(gnomon_documents), c.c_size_t]),
     "gnomon_dedup_create": (c.c_int, [c.c_void_p, c.POINTER(gnomon_dedup_options), c.POINTER(c.c_void_p)]),
     "gnomon_dedup_add": (c.c_int, [c.c_void_p, c.POINTER(gnomon_documents)]),
+    "gnomon_dedup_restored": (c.c_int64, [c.c_void_p]),
+    "gnomon_dedup_forget": (None, [c.c_void_p]),
     "gnomon_dedup_run": (c.c_int, [c.c_void_p, c.POINTER(gnomon_dedup_result)]),
     "gnomon_dedup_representatives": (c.POINTER(c.c_int64), [c.c_void_p]),
     "gnomon_dedup_pairs": (c.POINTER(gnomon_dedup_pair), [c.c_void_p, c.POINTER(c.c_int64)]),
@@ -1394,6 +1401,7 @@ FUNCTIONS = {
     "gnomon_text_ngrams": (c.c_int, [c.c_void_p, c.POINTER(gnomon_dedup_options), c.c_char_p, c.c_int64, c.POINTER(c.c_uint64), c.c_int64, c.POINTER(c.c_int64)]),
     "gnomon_dedup_sign": (c.c_int, [c.c_void_p, c.POINTER(c.c_char_p), c.c_char_p]),
     "gnomon_dedup_add_signed": (c.c_int, [c.c_void_p, c.POINTER(c.c_char_p), c.c_int64]),
+    "gnomon_dedup_add_old": (c.c_int, [c.c_void_p, c.POINTER(c.c_char_p), c.c_int64]),
     "gnomon_dedup_name": (c.c_char_p, [c.c_void_p, c.c_int64]),
     "gnomon_dedup_destroy": (None, [c.c_void_p]),
     "gnomon_corpus_options_init": (c.c_int, [c.POINTER(gnomon_corpus_options), c.c_size_t]),

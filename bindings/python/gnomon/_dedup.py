@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-from typing import Any, Iterable, Iterator, NamedTuple, Optional, Union
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
@@ -23,11 +23,13 @@ _LOWER = {False: _abi.GNOMON_LOWER_NONE, True: _abi.GNOMON_LOWER_ASCII, "fold": 
 _PUNCTUATION = {False: _abi.GNOMON_PUNCTUATION_DROP, True: _abi.GNOMON_PUNCTUATION_KEEP,
                 "drop-all": _abi.GNOMON_PUNCTUATION_DROP_ALL}
 _FORMS = {None: _abi.GNOMON_NORMAL_NONE, "nfc": _abi.GNOMON_NORMAL_NFC, "nfkc": _abi.GNOMON_NORMAL_NFKC}
+_Path = Union[str, bytes, "os.PathLike[Any]"]
 _BATCH = 1 << 22  # bytes of text that are given to the library at a time
 
 
 class DedupInfo(NamedTuple):
-    """Counts of a deduplication; `uncompared` pairs are those that the guarantee of `recall` leaves out."""
+    """Counts of a deduplication; `uncompared` pairs are those that the guarantee of `recall` leaves out, `held` the texts
+    that aren't kept for one of the `old` documents of `against`."""
 
     documents: int
     empty: int
@@ -39,13 +41,16 @@ class DedupInfo(NamedTuple):
     candidates: int
     uncompared: int
     why: str
+    old: int = 0
+    held: int = 0
 
 
 class Dedup(NamedTuple):
     """Near-duplicates: ``kept, representatives, *_ = dedup(texts)``.
 
     ``kept`` are the numbers of the texts to keep, ascending; ``representatives[i]`` is the one that is kept for text i;
-    ``pairs`` of shape (n_pairs, 2) are those found, i < j, sorted, and ``similarities`` theirs.
+    ``pairs`` of shape (n_pairs, 2) are those found, i < j, sorted, and ``similarities`` theirs. Numbers of ``len(texts)`` or
+    more are documents of `against`, whose names ``old_names`` has, by number.
     """
 
     kept: np.ndarray
@@ -53,6 +58,7 @@ class Dedup(NamedTuple):
     pairs: np.ndarray
     similarities: np.ndarray
     info: DedupInfo
+    old_names: dict[int, bytes] = {}
 
 
 def _give(ctx: lease, handle: Any, text: Any, begins: np.ndarray, ends: np.ndarray) -> None:
@@ -124,9 +130,19 @@ def _take(handle: Any, result: Any) -> Dedup:
     found = lib.gnomon_dedup_pairs(handle, ctypes.byref(count))
     pairs = _copy(found, count.value, np.dtype([("i", np.uint32), ("j", np.uint32), ("similarity", np.float64)]))
     info = DedupInfo(result.documents, result.empty, result.distinct, result.clusters, result.bands, result.rows,
-                     result.recall_bound, result.candidates, result.uncompared, result.why.decode())
+                     result.recall_bound, result.candidates, result.uncompared, result.why.decode(),
+                     result.old, result.held)
+    numbers = np.concatenate([representatives, pairs["j"].astype(np.int64)])
+    names = {int(i): ctypes.string_at(lib.gnomon_dedup_name(handle, int(i)))
+             for i in np.unique(numbers[numbers >= result.documents])}
     return Dedup(np.flatnonzero(representatives == np.arange(len(representatives))), representatives,
-                 np.stack([pairs["i"], pairs["j"]], axis=1).astype(np.int64), pairs["similarity"].copy(), info)
+                 np.stack([pairs["i"], pairs["j"]], axis=1).astype(np.int64), pairs["similarity"].copy(), info, names)
+
+
+def _add_old(ctx: lease, handle: Any, against: Union[_Path, Sequence[_Path]]) -> None:
+    paths = [against] if isinstance(against, (str, bytes, os.PathLike)) else list(against)
+    names = (ctypes.c_char_p * len(paths))(*(os.fsencode(path) for path in paths))
+    ctx.check(lib.gnomon_dedup_add_old(handle, names, len(paths)))
 
 
 def _new_options() -> Any:
@@ -178,7 +194,8 @@ def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram:
           lower: Union[bool, str] = False, punctuation: Union[bool, str] = False, normalize: Optional[str] = None,
           recall: float = 0.95, bands: Optional[int] = None,
           rows: Optional[int] = None, exact: bool = False, unverified: bool = False, bucket: int = 256,
-          keep: str = "first", random_state: Any = 0, n_jobs: Optional[int] = None, progress: Progress = None) -> Dedup:
+          keep: str = "first", against: Union[None, _Path, Sequence[_Path]] = None,
+          random_state: Any = 0, n_jobs: Optional[int] = None, progress: Progress = None) -> Dedup:
     """Finds near-duplicate texts and which of them to keep.
 
     A text is the set of its n-grams. MinHash bands select candidate pairs, the Jaccard similarity of each is computed
@@ -216,6 +233,9 @@ def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram:
         In buckets of more distinct sets than this each is compared with at most 64 others.
     keep : str
         The ``"first"`` text of each cluster, or the ``"longest"`` in UTF-8 bytes.
+    against : path or sequence of paths, optional
+        Signature files of an old corpus, which `gnomon dedup --sign` writes, with the same n-grams. Texts near one of its
+        documents, or connected with one by others, are not kept; their representative is the first such document.
     random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         The seed of the hash functions.
     n_jobs, progress
@@ -244,6 +264,8 @@ def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram:
     options.exact = bool(exact)
     with _opened(options, n_jobs, progress) as (ctx, handle):
         _add_all(ctx, handle, texts)
+        if against is not None:
+            _add_old(ctx, handle, against)
         return _run(ctx, handle)
 
 

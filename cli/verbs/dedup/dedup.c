@@ -79,6 +79,12 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
          .flag = 1,
          .help = "inputs are signature files, in any order: their documents together, numbered by "
                  "name in the order of bytes; n-grams are those of the files"},
+        {.name = "against",
+         .type = CLI_TEXT,
+         .target = &j->against,
+         .value = "FILE",
+         .help = "the signature file of an old corpus: documents near one of it are not kept, "
+                 "and it is not written. n-grams must be those of the file"},
     };
     const cli_option near[] = {
         {.name = "similarity",
@@ -193,6 +199,13 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
          .value = "DIR",
          .help = "the folder of temporary files, which have no names (default $TMPDIR, else "
                  "/tmp)"},
+        {.name = "checkpoint",
+         .type = CLI_TEXT,
+         .target = &j->options.checkpoint,
+         .value = "FILE",
+         .help = "keep what has been done in FILE, and in files beside it named as it; after an "
+                 "interruption or a full disk the same command goes on. They are removed when the "
+                 "output is written"},
     };
     const cli_option output[] = {
         {.name = "output",
@@ -227,6 +240,8 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
     };
     cli_option common[CLI_COMMON_OPTIONS];
     cli_common_options(j->app, common);
+    for (int o = 0; o < CLI_COMMON_OPTIONS; o++)
+        if (strcmp(common[o].name, "memory") == 0) common[o].low = CLI_OVERHEAD_BYTES;
     const cli_group groups[] = {
         CLI_GROUP("Documents", documents), CLI_GROUP("Parts of a corpus", parts),
         CLI_GROUP("Near", near),           CLI_GROUP("How", how),
@@ -237,7 +252,8 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
                     "INPUT... --ids OUT | --pairs OUT | --clusters OUT [options]\n"
                     "INPUT... --exact -o KEPT [options]\n"
                     "INPUT... --sign FILE [options]\n"
-                    "FILE... --merge --ids OUT [options]",
+                    "FILE... --merge --ids OUT [options]\n"
+                    "INPUT... --against FILE -o KEPT [options]",
         .about = "Removes near-duplicates from texts. Documents become sets of n-grams; MinHash "
                  "bands select candidate pairs; the similarity of every candidate is computed from "
                  "its sets; documents that pairs connect are a cluster, of which one is kept. "
@@ -255,7 +271,9 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
             "Parts of a corpus, each on a machine of its own, and the documents to keep of all\n"
             "gnomon dedup part-1.jsonl.gz --id id --sign 1.sig\n"
             "gnomon dedup part-2.jsonl.gz --id id --sign 2.sig\n"
-            "gnomon dedup 2.sig 1.sig --merge --ids kept.tsv\n",
+            "gnomon dedup 2.sig 1.sig --merge --ids kept.tsv\n"
+            "Of new documents those that an old corpus does not hold\n"
+            "gnomon dedup part-2.jsonl.gz --id id --against 1.sig -o new.jsonl\n",
         .min_operands = 1,
         .max_operands = CLI_DEDUP_INPUTS,
     };
@@ -293,6 +311,10 @@ static int check_parts(cli_dedup_job *j, const given *g)
     cli_app *app = j->app;
     if (j->sign != NULL && j->options.exact)
         return cli_usage(app, "--sign keeps sets of n-grams, and --exact has none");
+    if (j->against != NULL && j->options.exact)
+        return cli_usage(app, "--against compares sets of n-grams, and --exact has none");
+    if (j->against != NULL && is_folder(j->against))
+        return cli_usage(app, "--against: %s is a folder; it takes a signature file", j->against);
     if (!j->merge) return -1;
     if (j->output != NULL || j->options.exact)
         return cli_usage(app,
@@ -310,6 +332,38 @@ static int check_parts(cli_dedup_job *j, const given *g)
     return -1;
 }
 
+/* No output is another, an input, or a file of the checkpoint. */
+static int check_files(cli_dedup_job *j)
+{
+    enum { OUTPUTS = 5, ENDINGS = 7 };
+    static const char *const endings[ENDINGS] = {"",       ".documents", ".sets", ".texts",
+                                                 ".names", ".pairs",     ".new"};
+    cli_file files[OUTPUTS + ENDINGS + 1] = {{"-o", j->output, 1},
+                                             {"--ids", j->ids, 1},
+                                             {"--pairs", j->pairs_path, 1},
+                                             {"--clusters", j->clusters_path, 1},
+                                             {"--sign", j->sign, 1}};
+    const char *checkpoint = j->options.checkpoint;
+    const size_t room = checkpoint != NULL ? strlen(checkpoint) + sizeof ".documents" : 1;
+    char *names = checkpoint != NULL ? calloc(ENDINGS, room) : NULL;
+    int count = OUTPUTS, code = -1;
+    if (checkpoint != NULL && names == NULL)
+        return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
+    for (int e = 0; e < ENDINGS && checkpoint != NULL; e++) {
+        snprintf(names + (size_t)e * room, room, "%s%s", checkpoint, endings[e]);
+        files[count++] = (cli_file){"--checkpoint", names + (size_t)e * room, 1};
+    }
+    /* the outputs with each other, and each with each input, but not the inputs with each other */
+    code = cli_check_apart(j->app, files, count);
+    for (int i = j->against != NULL ? -1 : 0; i < j->input_count && code < 0; i++) {
+        files[count] =
+            i < 0 ? (cli_file){"--against", j->against, 0} : (cli_file){"INPUT", j->inputs[i], 0};
+        code = cli_check_apart(j->app, files, count + 1);
+    }
+    free(names);
+    return code;
+}
+
 static int check(cli_dedup_job *j, const given *g)
 {
     cli_app *app = j->app;
@@ -320,6 +374,8 @@ static int check(cli_dedup_job *j, const given *g)
         return cli_usage(app,
                          "one of -o, --ids, --pairs, --clusters, --sign and --json is needed, else "
                          "the result would be lost");
+    if (!finds(j) && j->against != NULL)
+        return cli_usage(app, "--against needs one of -o, --ids, --pairs, --clusters and --json");
     int code = check_parts(j, g);
     if (code >= 0) return code;
     if (g->ngram && g->char_ngram)
@@ -351,17 +407,10 @@ static int check(cli_dedup_job *j, const given *g)
     int standard = 0;
     for (int i = 0; i < j->input_count; i++)
         standard += strcmp(j->inputs[i], "-") == 0;
+    if (standard > 0 && j->options.checkpoint != NULL)
+        return cli_usage(app, "--checkpoint: standard input can't be read again");
     if (standard > 1) return cli_usage(app, "standard input can be read once only");
-    cli_file files[] = {{"-o", j->output, 1},          {"--ids", j->ids, 1},
-                        {"--pairs", j->pairs_path, 1}, {"--clusters", j->clusters_path, 1},
-                        {"--sign", j->sign, 1},        {"INPUT", NULL, 0}};
-    const int count = 5;
-    /* the outputs with each other, and each with each input, but not the inputs with each other */
-    code = cli_check_apart(app, files, count);
-    for (int i = 0; i < j->input_count && code < 0; i++) {
-        files[count].path = j->inputs[i];
-        code = cli_check_apart(app, files, count + 1);
-    }
+    code = check_files(j);
     if (code >= 0) return code;
     if (g->char_ngram) {
         j->options.ngram = g->characters;
@@ -387,11 +436,9 @@ static void bad(void *user, const char *file, int64_t line, const char *why)
                                                      "line", (json_int_t)line, "why", why));
 }
 
-static int add_batch(cli_dedup_job *j, const gnomon_documents *batch, const char *const *names)
+static int add_batch(cli_dedup_job *j, const gnomon_documents *batch)
 {
-    for (int64_t i = 0; i < batch->count && names != NULL; i++)
-        if (!cli_names_add(&j->names, names[i]))
-            return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for names");
+    j->read += batch->count;
     const gnomon_status status = gnomon_dedup_add(j->dedup, batch);
     if (status != GNOMON_OK) return cli_fail_status(j->app, status);
     return cli_interrupted() ? cli_fail(j->app, CLI_EXIT_INTERRUPTED, "interrupted") : -1;
@@ -401,7 +448,6 @@ static int read_input(cli_dedup_job *j, const char *path)
 {
     gnomon_corpus *corpus = NULL;
     gnomon_documents batch = {.struct_size = sizeof batch};
-    const char *const *names;
     int code = -1;
     if (j->corpus.kind != GNOMON_CORPUS_AUTO && j->corpus.kind != GNOMON_CORPUS_FILES &&
         is_folder(path))
@@ -416,9 +462,9 @@ static int read_input(cli_dedup_job *j, const char *path)
                              path);
     }
     while (status == GNOMON_OK && code < 0) {
-        status = gnomon_corpus_next(corpus, &batch, &names);
+        status = gnomon_corpus_next(corpus, &batch, NULL);
         if (status != GNOMON_OK || batch.count == 0) break;
-        code = add_batch(j, &batch, names);
+        code = add_batch(j, &batch);
     }
     if (status != GNOMON_OK) code = cli_fail_status(j->app, status);
     gnomon_corpus_close(corpus);
@@ -428,10 +474,60 @@ static int read_input(cli_dedup_job *j, const char *path)
 static int signed_only(const cli_dedup_job *j)
 {
     cli_bar_clear(j->app);
-    if (!j->merge) cli_say(j->app, "%lld documents signed.\n", (long long)j->names.count);
+    if (!j->merge) cli_say(j->app, "%lld documents signed.\n", (long long)j->read);
     if (j->skipped > 0)
         cli_say(j->app, "%lld bad documents were left out.\n", (long long)j->skipped);
     return CLI_EXIT_DONE;
+}
+
+/* What the documents come from: with another of these a checkpoint is of no use. */
+static json_t *input_identity(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) return json_pack("{s:o}", "path", cli_json_name(path));
+    char *real = realpath(path, NULL);
+    json_t *one =
+        json_pack("{s:o, s:I, s:[I, I], s:[I, I]}", "path",
+                  cli_json_name(real != NULL ? real : path), "bytes", (json_int_t)st.st_size,
+                  "modified", (json_int_t)st.st_mtim.tv_sec, (json_int_t)st.st_mtim.tv_nsec,
+                  "changed", (json_int_t)st.st_ctim.tv_sec, (json_int_t)st.st_ctim.tv_nsec);
+    free(real);
+    return one;
+}
+
+/* The text is free()'s; NULL: memory was out. */
+static char *identity_of(const cli_dedup_job *j)
+{
+    json_t *inputs = json_array();
+    for (int i = 0; i < j->input_count; i++)
+        json_array_append_new(inputs, input_identity(j->inputs[i]));
+    json_t *all =
+        json_pack("{s:o, s:b, s:i, s:o*, s:o*, s:b, s:I, s:b}", "inputs", inputs, "merge", j->merge,
+                  "text", (int)j->corpus.kind, "field", cli_json_name(j->corpus.field), "id",
+                  cli_json_name(j->corpus.id), "skip_bad", j->skip_bad, "max_document",
+                  (json_int_t)j->corpus.max_bytes, "names", j->corpus.names);
+    if (j->against != NULL && all != NULL)
+        json_object_set_new(all, "against", input_identity(j->against));
+    char *text = cli_json_text(all, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(all);
+    return text;
+}
+
+/* Takes up a checkpoint, or begins. */
+static int create(cli_dedup_job *j)
+{
+    char *identity = j->options.checkpoint != NULL ? identity_of(j) : NULL;
+    if (j->options.checkpoint != NULL && identity == NULL)
+        return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for a checkpoint");
+    j->options.identity = identity;
+    const gnomon_status status = gnomon_dedup_create(j->app->ctx, &j->options, &j->dedup);
+    j->options.identity = NULL;
+    free(identity);
+    if (status != GNOMON_OK) return cli_fail_status(j->app, status);
+    if (gnomon_dedup_restored(j->dedup) > 0)
+        cli_say(j->app, "gnomon dedup: goes on with %lld documents\n",
+                (long long)gnomon_dedup_restored(j->dedup));
+    return -1;
 }
 
 static int work(cli_dedup_job *j)
@@ -441,19 +537,25 @@ static int work(cli_dedup_job *j)
     const double begin = cli_seconds();
     j->options.keep_raw = j->output != NULL;
     if (j->merge) j->options.ngram = 0;
-    gnomon_status status = gnomon_dedup_create(app->ctx, &j->options, &j->dedup);
-    if (status == GNOMON_OK && j->merge)
-        status = gnomon_dedup_add_signed(j->dedup, j->inputs, j->input_count);
+    code = create(j);
+    if (code >= 0) return code;
+    gnomon_status status = GNOMON_OK;
+    if (j->merge) status = gnomon_dedup_add_signed(j->dedup, j->inputs, j->input_count);
     if (status != GNOMON_OK) return cli_fail_status(app, status);
     for (int i = 0; i < j->input_count && code < 0 && !j->merge; i++)
         code = read_input(j, j->inputs[i]);
     if (code >= 0) return code;
     j->read_seconds = cli_seconds() - begin;
+    if (j->against != NULL) status = gnomon_dedup_add_old(j->dedup, &j->against, 1);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
     if (j->sign != NULL) {
-        status = gnomon_dedup_sign(j->dedup, (const char *const *)j->names.name, j->sign);
+        status = gnomon_dedup_sign(j->dedup, NULL, j->sign);
         if (status != GNOMON_OK) return cli_fail_status(app, status);
     }
-    if (!finds(j)) return signed_only(j);
+    if (!finds(j)) {
+        gnomon_dedup_forget(j->dedup);
+        return signed_only(j);
+    }
     j->result.struct_size = sizeof j->result;
     status = gnomon_dedup_run(j->dedup, &j->result);
     if (status != GNOMON_OK) return cli_fail_status(app, status);
@@ -462,9 +564,9 @@ static int work(cli_dedup_job *j)
     code = cli_dedup_write(j);
     j->write_seconds = cli_seconds() - written;
     if (code >= 0) return code;
-    if (app->json) return cli_print_report(app, cli_dedup_json(j));
-    code = cli_flush_output(app->verb);
-    if (code == CLI_EXIT_DONE) cli_dedup_words(j);
+    code = app->json ? cli_print_report(app, cli_dedup_json(j)) : cli_flush_output(app->verb);
+    if (code == CLI_EXIT_DONE) gnomon_dedup_forget(j->dedup);
+    if (code == CLI_EXIT_DONE && !app->json) cli_dedup_words(j);
     return code;
 }
 
@@ -479,8 +581,8 @@ int cli_dedup(int argc, char **argv)
     int code = parse(&j, &g, argc, argv);
     if (code < 0) code = check(&j, &g);
     if (code >= 0) return code;
-    j.corpus.names =
-        j.ids != NULL || j.pairs_path != NULL || j.clusters_path != NULL || j.sign != NULL;
+    j.corpus.names = j.ids != NULL || j.pairs_path != NULL || j.clusters_path != NULL ||
+                     j.sign != NULL || j.against != NULL;
     j.skipped_list = json_array();
     if (j.skip_bad) {
         j.corpus.bad = bad;
@@ -490,7 +592,6 @@ int cli_dedup(int argc, char **argv)
     code = cli_start(&app);
     if (code < 0) code = work(&j);
     gnomon_dedup_destroy(j.dedup);
-    cli_names_drop(&j.names);
     json_decref(j.skipped_list);
     return cli_end(&app, code);
 }

@@ -10,16 +10,15 @@ typedef struct cli_dedup_job {
     cli_app *app;
     const char *inputs[CLI_DEDUP_INPUTS];
     int input_count;
-    const char *output, *ids, *pairs_path, *clusters_path, *sign;
+    const char *output, *ids, *pairs_path, *clusters_path, *sign, *against;
     int skip_bad, merge;
     gnomon_corpus_options corpus;
     gnomon_dedup_options options;
     gnomon_dedup *dedup;
     gnomon_dedup_result result;
-    int files;       /* documents are files */
-    cli_names names; /* of all documents that no signature file names, where an output has names */
-    int64_t skipped;
-    json_t *skipped_list; /* the first ones */
+    int files;             /* documents are files */
+    int64_t read, skipped; /* documents */
+    json_t *skipped_list;  /* the first ones */
     double read_seconds, write_seconds;
 } cli_dedup_job;
 

@@ -16,8 +16,8 @@ static void integer(table *t, int64_t value)
 
 static void name(table *t, int64_t document)
 {
-    const cli_dedup_job *j = t->job;
-    const char *text = j->merge ? gnomon_dedup_name(j->dedup, document) : j->names.name[document];
+    const char *text = gnomon_dedup_name(t->job->dedup, document);
+    if (text == NULL && t->status == GNOMON_OK) t->status = GNOMON_ERROR_IO;
     if (t->status == GNOMON_OK) t->status = gnomon_table_text(t->out, text);
 }
 
@@ -37,10 +37,21 @@ static int write_table(cli_dedup_job *j, const char *path, const char *const *co
     return t.status == GNOMON_OK ? -1 : cli_fail_status(j->app, t.status);
 }
 
+/* Rows between two calls of the library, each of which lets go of the pages that were read. */
+enum { ROWS = 1 << 16 };
+
+static int more_kept(table *t, int64_t i, const int64_t **kept)
+{
+    if (i % ROWS == 0) *kept = gnomon_dedup_representatives(t->job->dedup);
+    if (*kept == NULL) t->status = GNOMON_ERROR_IO;
+    return *kept != NULL;
+}
+
 static void id_rows(table *t)
 {
-    const int64_t *kept = gnomon_dedup_representatives(t->job->dedup);
+    const int64_t *kept = NULL;
     for (int64_t i = 0; i < t->job->result.documents && t->status == GNOMON_OK; i++) {
+        if (!more_kept(t, i, &kept)) return;
         if (kept[i] != i) continue;
         integer(t, i);
         name(t, i);
@@ -49,20 +60,25 @@ static void id_rows(table *t)
 
 static void cluster_rows(table *t)
 {
-    const int64_t *kept = gnomon_dedup_representatives(t->job->dedup);
+    const int64_t *kept = NULL;
     for (int64_t i = 0; i < t->job->result.documents && t->status == GNOMON_OK; i++) {
+        if (!more_kept(t, i, &kept)) return;
         integer(t, i);
         name(t, i);
         integer(t, kept[i]);
         integer(t, kept[i] == i);
+        if (t->job->against != NULL) name(t, kept[i]);
     }
 }
 
 static void pair_rows(table *t)
 {
-    int64_t count;
-    const gnomon_dedup_pair *pairs = gnomon_dedup_pairs(t->job->dedup, &count);
+    const int64_t count = t->job->result.pairs;
+    const gnomon_dedup_pair *pairs = NULL;
     for (int64_t at = 0; at < count && t->status == GNOMON_OK; at++) {
+        if (at % ROWS == 0) pairs = gnomon_dedup_pairs(t->job->dedup, NULL);
+        if (pairs == NULL) t->status = GNOMON_ERROR_IO;
+        if (pairs == NULL) return;
         integer(t, pairs[at].i);
         integer(t, pairs[at].j);
         t->status = gnomon_table_real(t->out, pairs[at].similarity);
@@ -75,10 +91,12 @@ int cli_dedup_write(cli_dedup_job *j)
 {
     static const char *const ids[] = {"document", "name"};
     static const char *const pairs[] = {"i", "j", "similarity", "i_name", "j_name"};
-    static const char *const clusters[] = {"document", "name", "representative", "kept"};
+    static const char *const clusters[] = {"document", "name", "representative", "kept",
+                                           "representative_name"};
     int code = write_table(j, j->ids, ids, 2, id_rows);
     if (code < 0) code = write_table(j, j->pairs_path, pairs, 5, pair_rows);
-    if (code < 0) code = write_table(j, j->clusters_path, clusters, 4, cluster_rows);
+    if (code < 0)
+        code = write_table(j, j->clusters_path, clusters, j->against != NULL ? 5 : 4, cluster_rows);
     if (code >= 0 || j->output == NULL) return code;
     const gnomon_status status = gnomon_dedup_write(j->dedup, j->output);
     return status == GNOMON_OK ? -1 : cli_fail_status(j->app, status);

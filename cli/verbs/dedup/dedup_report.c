@@ -33,6 +33,9 @@ void cli_dedup_words(const cli_dedup_job *j)
             (long long)r->kept_bytes);
     if (j->skipped > 0)
         cli_say(j->app, "%lld bad documents were left out.\n", (long long)j->skipped);
+    if (j->against != NULL)
+        cli_say(j->app, "%lld old documents; %lld documents were removed for one of them.\n",
+                (long long)r->old, (long long)r->held);
     cli_say(j->app, "%lld distinct %s", (long long)r->distinct,
             j->options.exact ? "texts" : "sets of n-grams");
     if (r->empty > 0)
@@ -59,6 +62,25 @@ static json_t *counts_of(const int64_t *values, int count)
     for (int i = 0; i < count; i++)
         json_array_append_new(list, json_integer(values[i]));
     return list;
+}
+
+/* The old corpus, and the first documents that are removed for one of it. */
+static json_t *against_of(const cli_dedup_job *j)
+{
+    json_t *removed = json_array();
+    const int64_t *kept = gnomon_dedup_representatives(j->dedup);
+    for (int64_t i = 0; kept != NULL && i < j->result.documents; i++) {
+        if (kept[i] < j->result.documents) continue;
+        json_array_append_new(removed,
+                              json_pack("{s:I, s:o, s:I, s:o}", "document", (json_int_t)i, "name",
+                                        cli_json_name(gnomon_dedup_name(j->dedup, i)), "old",
+                                        (json_int_t)kept[i], "old_name",
+                                        cli_json_name(gnomon_dedup_name(j->dedup, kept[i]))));
+        if (json_array_size(removed) == CLI_DEDUP_SHOWN) break;
+    }
+    return json_pack("{s:o, s:I, s:I, s:o}", "against", cli_json_name(j->against), "old_documents",
+                     (json_int_t)j->result.old, "removed_for_old", (json_int_t)j->result.held,
+                     "first_removed", removed);
 }
 
 json_t *cli_dedup_json(const cli_dedup_job *j)
@@ -96,6 +118,7 @@ json_t *cli_dedup_json(const cli_dedup_job *j)
                                          "verify_seconds", cli_json_seconds(r->verify_seconds),
                                          "cluster_seconds", cli_json_seconds(r->cluster_seconds),
                                          "write_seconds", cli_json_seconds(j->write_seconds)));
+    if (j->against != NULL) figures = cli_json_join(figures, against_of(j));
     if (figures != NULL && j->skipped > 0)
         json_object_set(figures, "skipped_documents", j->skipped_list);
     return figures;

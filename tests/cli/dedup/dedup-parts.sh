@@ -1,4 +1,4 @@
-# Signature files of parts of a corpus: however it is divided and whatever the order, threads and memory, merging
+# Signature files of 1 to 64 parts of a corpus: however it is divided and whatever the order, threads and memory, merging
 # them gives the bytes of one run on the documents sorted by name. Files that are damaged are refused.
 . "$TESTS/lib.sh"
 "$PYTHON" - "$TESTS"/../../LICENSE "$TESTS"/../../docs/reference/*.md <<'END'
@@ -13,7 +13,7 @@ for words in texts:
     out += [words, changed] + [words] * (random.random() < 0.1)
 out = [json.dumps({"id": f"{random.randrange(10**6)}-{n}", "text": " ".join(words)}) for n, words in enumerate(out)]
 random.shuffle(out)
-for count in (1, 2, 8):
+for count in (1, 2, 8, 64):
     for part in range(count):
         open(f"part-{count}-{part}.jsonl", "w").writelines(line + "\n" for line in out[part::count])
 out.sort(key=lambda line: json.loads(line)["id"].encode())
@@ -24,11 +24,11 @@ sums() { cat pairs.tsv clusters.tsv ids.tsv | cksum; }
 gnomon dedup sorted.jsonl --id id $tables --keep longest --lower && longest=$(sums)
 gnomon dedup sorted.jsonl --id id $tables && one=$(sums)
 [ "$(wc -l < pairs.tsv)" -gt 200 ] || echo "few pairs"
-for count in 1 2 8; do
+for count in 1 2 8 64; do
     for part in $(seq 0 $((count - 1))); do
         gnomon dedup part-$count-$part.jsonl --id id --sign $count-$part.sig --quiet || echo "sign fails"
     done
-    for way in "--threads 1" "--threads 3 --memory 65M"; do
+    for way in "--threads 1 --memory 64M" "--threads 3 --memory 8G"; do
         mapfile -t files < <(printf '%s\n' $count-*.sig | shuf --random-source=sorted.jsonl)
         gnomon dedup "${files[@]}" --merge $tables $way && [ "$(sums)" = "$one" ] ||
             echo "$count parts, $way: differs"

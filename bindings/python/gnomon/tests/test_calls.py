@@ -766,3 +766,34 @@ def test_dedup_parts(tmp_path):
     gnomon.dedup_sign(["a b c"], tmp_path / "other", names=["x"], ngram=3)
     with pytest.raises(gnomon.DataError, match="other"):
         gnomon.dedup_merge([tmp_path / "all", tmp_path / "other"])
+
+
+def test_dedup_against(tmp_path):
+    import ctypes
+
+    from gnomon import _abi, _dedup
+    from gnomon._context import lease
+    from gnomon._library import lib
+    old = ["old words that are in the corpus already", "another document of the old corpus, with more words"]
+    path = tmp_path / "old.sig"
+    options, handle = _abi.gnomon_dedup_options(), ctypes.c_void_p()
+    lib.gnomon_dedup_options_init(ctypes.byref(options), ctypes.sizeof(options))
+    with lease({}, 1, "cpu", None) as ctx:
+        ctx.call(lib.gnomon_dedup_create, ctypes.byref(options), ctypes.byref(handle))
+        _dedup._add(ctx, handle, [text.encode() for text in old])
+        names = (ctypes.c_char_p * 2)(b"b", b"a")
+        ctx.check(lib.gnomon_dedup_sign(handle, names, str(path).encode()))
+        lib.gnomon_dedup_destroy(handle)
+    new = ["a wholly new line of text", old[0] + " now", old[0] + " now too", "a wholly new line of texts", old[1]]
+    for against in (path, [str(path)]):
+        found = gnomon.dedup(new, similarity=0.5, against=against)
+        assert found.kept.tolist() == [0] and found.representatives.tolist() == [0, 6, 6, 0, 5]
+        assert found.old_names == {5: b"a", 6: b"b"} and (found.info.old, found.info.held) == (2, 3)
+        assert {(1, 6), (4, 5)} <= set(map(tuple, found.pairs.tolist()))
+    assert gnomon.dedup(new, similarity=0.5).old_names == {}
+    with pytest.raises((FileNotFoundError, OSError)):
+        gnomon.dedup(new, against=tmp_path / "none.sig")
+    with pytest.raises(ValueError):
+        gnomon.dedup(new, against=path, ngram=2)
+    with pytest.raises(ValueError):
+        gnomon.dedup(new, against=path, exact=True)
