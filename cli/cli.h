@@ -211,6 +211,8 @@ const char *cli_format_members(char text[CLI_FORMATS_TEXT]);
 
 /* Entries that points have as sparse rows at most, 0 when it isn't known. */
 double cli_entries(const gnomon_data_info *info);
+/* Bytes that a reader itself holds of sparse points that do not lie row by row; 0 of others. */
+double cli_gathered_bytes(const gnomon_data_info *info);
 /* Refuses dense points of path where the metric takes sparse ones alone. -1 or an exit code. */
 int cli_check_form(cli_app *app, const char *path, const gnomon_data_info *info,
                    gnomon_metric metric);

@@ -80,6 +80,11 @@ double cli_entries(const gnomon_data_info *info)
     return (double)info->rows * (double)info->cols;
 }
 
+double cli_gathered_bytes(const gnomon_data_info *info)
+{
+    return (info->access & GNOMON_ACCESS_GATHERED) != 0 ? 48 * cli_entries(info) : 0;
+}
+
 static int load_sparse(cli_app *app, const char *path, cli_points *p, int64_t budget, int64_t *used)
 {
     gnomon_status status =

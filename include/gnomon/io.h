@@ -73,11 +73,14 @@ GNOMON_API gnomon_status gnomon_read_options_init(gnomon_read_options *options, 
 
 /* What a reader supports in addition to reading points in order. */
 enum {
-    GNOMON_ACCESS_SEEK = 1,    /* gnomon_reader_seek works (a file, not a stream) */
-    GNOMON_ACCESS_COLUMNS = 2, /* gnomon_reader_block works for any rows and columns, at a cost
-                                  proportional to the block */
-    GNOMON_ACCESS_SPARSE = 4,  /* points are stored sparse */
-    GNOMON_ACCESS_BOOLEAN = 8  /* the elements are booleans (NumPy's bool), read as 0 and 1 */
+    GNOMON_ACCESS_SEEK = 1,     /* gnomon_reader_seek works (a file, not a stream) */
+    GNOMON_ACCESS_COLUMNS = 2,  /* gnomon_reader_block works for any rows and columns, at a cost
+                                   proportional to the block */
+    GNOMON_ACCESS_SPARSE = 4,   /* points are stored sparse */
+    GNOMON_ACCESS_BOOLEAN = 8,  /* the elements are booleans (NumPy's bool), read as 0 and 1 */
+    GNOMON_ACCESS_GATHERED = 16 /* sparse points do not lie row by row: from the first read on all
+                                   entries are held in memory, 24 bytes each, and twice that while
+                                   they are put in order */
 };
 
 typedef struct gnomon_data_info {

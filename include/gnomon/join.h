@@ -183,6 +183,31 @@ GNOMON_API gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_jo
                                             const gnomon_join_options *options,
                                             gnomon_join_result *result);
 
+/* Sparse rows that are read when they are needed, several times. */
+typedef struct gnomon_join_rows {
+    void *user;
+    int64_t rows, cols;
+    const int64_t *offsets; /* rows + 1 as in a gnomon_csr: how many entries each row has; they stay
+                               in memory */
+    /* Sets *to to rows first to first + count, which last until the next call for this side. Called
+     * from the thread that made the call; a status other than OK ends the join with that status. */
+    gnomon_status (*read)(void *user, int64_t first, int64_t count, gnomon_csr *to);
+} gnomon_join_rows;
+
+/* gnomon_join_csr for rows that need not fit in memory: bands of P go through inverted indexes of
+ * pieces of Q, on the CPU and exactly, whatever the recall, with the same pairs. Every row is read
+ * and checked before there are pairs. Takes L2, COSINE, IP and L1.
+ * Errors:
+ *  - what 'read' returns
+ *  - DATA: offsets that decrease; rows that are not those of the offsets
+ *  - UNSUPPORTED: another metric; LSH
+ *  - DEVICE: a named device
+ *  - those of gnomon_join_csr */
+GNOMON_API gnomon_status gnomon_join_stream_csr(gnomon_context *ctx, const gnomon_join_rows *p,
+                                                const gnomon_join_rows *q,
+                                                const gnomon_join_options *options,
+                                                gnomon_join_result *result);
+
 /* ---- one side dense, one sparse ---- */
 
 /* A side of a join: one of the two is NULL. */

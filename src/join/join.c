@@ -135,6 +135,11 @@ static gnomon_status try_device(gnomon_join_state *join, bool *done)
 static gnomon_status work(gnomon_join_state *join)
 {
     bool done = false;
+    if (join->p.from != NULL) {
+        if (gnomon_join_wants_hashes(join))
+            GNOMON_TRY(gnomon_join_no_hashing(join, "the points are read in pieces"));
+        return gnomon_join_sparse(join);
+    }
     if (join->p.to == NULL && join->q.to == NULL) GNOMON_TRY(try_device(join, &done));
     if (!done) GNOMON_TRY(gnomon_join_by_hashes(join, &done));
     if (done) return GNOMON_OK;
@@ -365,5 +370,41 @@ gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *
     GNOMON_TRY(side_to_read(ctx, p, "p", &join.p));
     join.q = join.p;
     if (q != NULL) GNOMON_TRY(side_to_read(ctx, q, "q", &join.q));
+    return run(&join);
+}
+
+static gnomon_status sparse_side_to_read(gnomon_context *ctx, const gnomon_join_rows *rows,
+                                         const char *name, gnomon_csr *shell, gnomon_side *out)
+{
+    GNOMON_FAIL_IF(rows->read == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("%s.read") " is NULL",
+                   name);
+    /* the checks of a view, but for the entries that are not there */
+    *shell = (gnomon_csr){rows->rows, rows->cols, rows->offsets, NULL, NULL, GNOMON_F64};
+    GNOMON_TRY(gnomon_check_offsets(ctx, shell, name));
+    *out = (gnomon_side){
+        .name = name, .csr = shell, .from = rows, .rows = rows->rows, .cols = rows->cols};
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_join_stream_csr(gnomon_context *ctx, const gnomon_join_rows *p,
+                                     const gnomon_join_rows *q, const gnomon_join_options *options,
+                                     gnomon_join_result *result)
+{
+    gnomon_join_state join;
+    gnomon_join_result own;
+    gnomon_csr p_shell, q_shell;
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_TRY(open_state(&join, ctx, options, result, &own));
+    GNOMON_FAIL_IF(gnomon_metric_row_of(join.options.metric)->sparse == NULL, ctx,
+                   GNOMON_ERROR_UNSUPPORTED,
+                   "sparse points that are read in pieces are not joined by %s",
+                   gnomon_metric_name(join.options.metric));
+    GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
+                                    "points that are read in pieces are joined on the CPU"));
+    GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
+    join.self = q == NULL;
+    GNOMON_TRY(sparse_side_to_read(ctx, p, "p", &p_shell, &join.p));
+    join.q = join.p;
+    if (q != NULL) GNOMON_TRY(sparse_side_to_read(ctx, q, "q", &q_shell, &join.q));
     return run(&join);
 }

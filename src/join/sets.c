@@ -145,6 +145,7 @@ gnomon_status gnomon_join_sparse(gnomon_join_state *join)
 {
     const gnomon_form_side p = {.sparse = join->p.csr}, q = {.sparse = join->q.csr};
     gnomon_form form;
+    if (join->p.from != NULL) return join_by_index(join, "the points are read in pieces");
     /* what hashing was thought of for */
     gnomon_sets_free(join->ctx, &join->p.sets);
     if (!join->self) gnomon_sets_free(join->ctx, &join->q.sets);

@@ -33,10 +33,35 @@ static int64_t piece_rows(const gnomon_join_state *join, int64_t from)
     return gnomon_inverted_rows(join->q.csr, from, index_bytes(join));
 }
 
+/* Rows of a side that is read. */
+static gnomon_status read_rows(const gnomon_join_state *join, const gnomon_side *side, int64_t from,
+                               int64_t count, gnomon_csr *part)
+{
+    *part = (gnomon_csr){0};
+    GNOMON_TRY(side->from->read(side->from->user, from, count, part));
+    GNOMON_TRY(gnomon_check_csr(join->ctx, part, side->name));
+    GNOMON_FAIL_IF(part->rows != count || part->cols != side->cols, join->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("%s.read") " gave %" PRId64 " rows of %" PRId64
+                                         " columns; asked for were %" PRId64 " of %" PRId64,
+                   side->name, part->rows, part->cols, count, side->cols);
+    const int64_t *offsets = side->csr->offsets + from;
+    for (int64_t i = 0; i <= count; i++)
+        GNOMON_FAIL_IF(part->offsets[i] - part->offsets[0] != offsets[i] - offsets[0], join->ctx,
+                       GNOMON_ERROR_DATA,
+                       GNOMON_ARG("%s.read") " gave rows from %" PRId64
+                                             " on with other numbers of entries than the offsets",
+                       side->name, from);
+    return GNOMON_OK;
+}
+
 static gnomon_status make_rows(const gnomon_join_state *join, const gnomon_side *side, int64_t from,
                                int64_t count, gnomon_sets *rows)
 {
-    const gnomon_csr part = gnomon_csr_rows(side->csr, from, count);
+    gnomon_csr part;
+    if (side->from != NULL)
+        GNOMON_TRY(read_rows(join, side, from, count, &part));
+    else
+        part = gnomon_csr_rows(side->csr, from, count);
     return gnomon_sparse_make(join->ctx, &part, side->name, from, join->options.metric, rows);
 }
 

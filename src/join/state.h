@@ -16,6 +16,7 @@ typedef struct gnomon_side {
     const gnomon_join_points *to; /* to be read */
     const gnomon_csr *csr;        /* sets in memory, and */
     gnomon_sets sets;             /* what they are */
+    const gnomon_join_rows *from; /* sparse, to be read: csr then has offsets alone */
     int64_t rows, cols;
     gnomon_dtype dtype;
 } gnomon_side;

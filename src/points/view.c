@@ -46,7 +46,7 @@ gnomon_status gnomon_check_view(gnomon_context *ctx, const gnomon_matrix *m, con
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_check_csr(gnomon_context *ctx, const gnomon_csr *m, const char *name)
+gnomon_status gnomon_check_offsets(gnomon_context *ctx, const gnomon_csr *m, const char *name)
 {
     GNOMON_FAIL_IF(!m, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("%s") " is NULL", name);
     GNOMON_FAIL_IF(gnomon_dtype_size(m->dtype) == 0, ctx, GNOMON_ERROR_ARGUMENT,
@@ -69,6 +69,13 @@ gnomon_status gnomon_check_csr(gnomon_context *ctx, const gnomon_csr *m, const c
                                                 ", less than the %" PRId64
                                                 " before it; offsets must not decrease",
                        name, i + 1, m->offsets[i + 1], m->offsets[i]);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_check_csr(gnomon_context *ctx, const gnomon_csr *m, const char *name)
+{
+    GNOMON_TRY(gnomon_check_offsets(ctx, m, name));
+    if (m->rows == 0) return GNOMON_OK;
     const int64_t entries = m->offsets[m->rows] - m->offsets[0];
     if (entries == 0) return GNOMON_OK;
     GNOMON_FAIL_IF(!m->indices || !m->values, ctx, GNOMON_ERROR_ARGUMENT,

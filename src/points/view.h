@@ -12,6 +12,8 @@ gnomon_status gnomon_check_view(gnomon_context *ctx, const gnomon_matrix *m, con
 /* The same of sparse rows: ARGUMENT for what a view must have, DATA for offsets that are negative
  * or decrease, so that their differences fit 63 bits from then on. Indices are not read. */
 gnomon_status gnomon_check_csr(gnomon_context *ctx, const gnomon_csr *m, const char *name);
+/* The same where indices and values need not be there. */
+gnomon_status gnomon_check_offsets(gnomon_context *ctx, const gnomon_csr *m, const char *name);
 
 /* Fails with ARGUMENT unless 'data' is aligned to 'size', a power of two; 'name' as above, with the
  * member. NULL passes. */

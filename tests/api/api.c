@@ -100,6 +100,7 @@ typedef struct fixture {
     gnomon_svd_sparse_rows svd_sparse_rows;
     gnomon_join_points join_points;
     gnomon_join_side join_side;
+    gnomon_join_rows join_rows;
 
     gnomon_csr csr_out;
 
@@ -185,6 +186,15 @@ static gnomon_status read_points(void *user, int64_t first, const gnomon_matrix 
     for (int64_t i = 0; i < to->rows; i++)
         memcpy((float *)to->data + i * to->row_stride, f->room[0] + (first + i) * N,
                N * sizeof(float));
+    return GNOMON_OK;
+}
+
+static gnomon_status read_sparse(void *user, int64_t first, int64_t count, gnomon_csr *to)
+{
+    const fixture *f = user;
+    const int64_t before = f->offsets[first] - f->offsets[0];
+    *to = (gnomon_csr){count,     N, f->offsets + first, f->indices + before, f->entries + before,
+                       GNOMON_F32};
     return GNOMON_OK;
 }
 
@@ -387,6 +397,7 @@ static void make_views(fixture *f)
     f->svd_sparse_rows = (gnomon_svd_sparse_rows){f, N, N, GNOMON_F32, next_sparse_rows, first_row};
     f->join_side = (gnomon_join_side){.dense = &f->matrix[0]};
     f->join_points = (gnomon_join_points){f, N, N, GNOMON_F32, read_points};
+    f->join_rows = (gnomon_join_rows){f, N, N, f->offsets, read_sparse};
 }
 
 static void make_options(fixture *f)

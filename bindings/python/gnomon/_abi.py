@@ -135,6 +135,7 @@ GNOMON_ACCESS_SEEK = 1
 GNOMON_ACCESS_COLUMNS = 2
 GNOMON_ACCESS_SPARSE = 4
 GNOMON_ACCESS_BOOLEAN = 8
+GNOMON_ACCESS_GATHERED = 16
 GNOMON_HOLDS_DENSE = 1
 GNOMON_HOLDS_SPARSE = 2
 GNOMON_HOLDS_TENSOR = 4
@@ -839,6 +840,19 @@ class gnomon_join_points(c.Structure):
     ]
 
 
+gnomon_join_rows_read_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int64, c.c_int64, c.POINTER(gnomon_csr))
+
+
+class gnomon_join_rows(c.Structure):
+    _fields_ = [
+        ("user", c.c_void_p),
+        ("rows", c.c_int64),
+        ("cols", c.c_int64),
+        ("offsets", c.POINTER(c.c_int64)),
+        ("read", gnomon_join_rows_read_fn),
+    ]
+
+
 class gnomon_join_side(c.Structure):
     _fields_ = [
         ("dense", c.POINTER(gnomon_matrix)),
@@ -1083,6 +1097,7 @@ STRUCTS = [
     gnomon_join_options,
     gnomon_join_result,
     gnomon_join_points,
+    gnomon_join_rows,
     gnomon_join_side,
     gnomon_pairs,
     gnomon_dedup_options,
@@ -1378,6 +1393,7 @@ FUNCTIONS = {
     "gnomon_join": (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_matrix), c.POINTER(gnomon_join_options), c.POINTER(gnomon_join_result)]),
     "gnomon_join_csr": (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr), c.POINTER(gnomon_csr), c.POINTER(gnomon_join_options), c.POINTER(gnomon_join_result)]),
     "gnomon_join_stream": (c.c_int, [c.c_void_p, c.POINTER(gnomon_join_points), c.POINTER(gnomon_join_points), c.POINTER(gnomon_join_options), c.POINTER(gnomon_join_result)]),
+    "gnomon_join_stream_csr": (c.c_int, [c.c_void_p, c.POINTER(gnomon_join_rows), c.POINTER(gnomon_join_rows), c.POINTER(gnomon_join_options), c.POINTER(gnomon_join_result)]),
     "gnomon_join_sides": (c.c_int, [c.c_void_p, c.POINTER(gnomon_join_side), c.POINTER(gnomon_join_side), c.POINTER(gnomon_join_options), c.POINTER(gnomon_join_result)]),
     "gnomon_pairs_free": (None, [c.c_void_p, c.POINTER(gnomon_pairs)]),
     "gnomon_join_collect": (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_matrix), c.POINTER(gnomon_join_options), c.c_int, c.POINTER(gnomon_pairs), c.POINTER(gnomon_join_result)]),

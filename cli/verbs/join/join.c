@@ -429,6 +429,7 @@ int cli_join_run(int argc, char **argv)
     cli_pairs_drop(&j.pairs);
     cli_checkpoint_drop(&j.kept);
     gnomon_clusters_destroy(j.groups);
+    cli_join_drop_rows(&j);
     cli_points_drop(&j.p);
     cli_points_drop(&j.q);
     cli_texts_drop(&j.texts);

@@ -21,6 +21,8 @@ typedef struct cli_pairs {
     int64_t row, rows, cols; /* of the sparse matrix: written so far, in all */
 } cli_pairs;
 
+struct rows_reading;
+
 typedef struct cli_join {
     cli_app *app;
     const char *p_path, *q_path; /* q_path NULL: a self-join */
@@ -33,8 +35,9 @@ typedef struct cli_join {
     cli_names p_names, q_names;
     int values; /* enum cli_pair_values */
     gnomon_data_info p_info, q_info;
-    cli_points p, q; /* in memory */
-    int text;        /* enum cli_text_mode */
+    cli_points p, q;           /* in memory */
+    struct rows_reading *rows; /* NULL, or sparse ones that are read: of P and of Q */
+    int text;                  /* enum cli_text_mode */
     cli_ngram ngram;
     cli_texts texts;
     gnomon_join_result result;
@@ -50,6 +53,11 @@ typedef struct cli_join {
 
 /* join_work.c: reads and joins. -1 or an exit code. */
 int cli_join_work(cli_join *j);
+
+/* join_rows.c: sparse points that are read, joined. Opening counts the rows; -1 or an exit code. */
+int cli_join_open_rows(cli_join *j);
+gnomon_status cli_join_rows(cli_join *j);
+void cli_join_drop_rows(cli_join *j);
 
 /* join_output.c: what may be written where, and the writing. -1 or an exit code. */
 int cli_join_check_output(cli_join *j);

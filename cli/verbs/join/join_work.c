@@ -152,16 +152,42 @@ static gnomon_status join_memory(cli_join *j)
                              &j->result);
 }
 
-/* Whether the points must be read again and again, being too large. */
-static int too_large(const cli_join *j)
+/* Where the points are while they are joined. */
+typedef enum place { IN_MEMORY, IN_FILES, ROWS_IN_FILES } place;
+
+static int is_sparse(const gnomon_data_info *info)
 {
-    const double budget = (double)(j->app->memory - CLI_OVERHEAD_BYTES) / 2;
-    const int can = (j->p_info.access & GNOMON_ACCESS_SEEK) != 0 && j->p_info.rows >= 0 &&
-                    (j->q_path == NULL ||
-                     ((j->q_info.access & GNOMON_ACCESS_SEEK) != 0 && j->q_info.rows >= 0));
-    double bytes = bytes_of(&j->p_info, form_of(j));
-    if (j->q_path != NULL) bytes += bytes_of(&j->q_info, form_of(j));
-    return can && cli_metric_form(j->options.metric) == CLI_FORM_DENSE && bytes > budget;
+    return (info->access & GNOMON_ACCESS_SPARSE) != 0;
+}
+
+/* Points that are too large are read again and again: sparse rows where all are, else dense ones.
+ */
+static place place_of(const cli_join *j)
+{
+    const cli_form form = form_of(j);
+    const gnomon_data_info *p = &j->p_info, *q = j->q_path != NULL ? &j->q_info : NULL;
+    double bytes = bytes_of(p, form) + cli_gathered_bytes(p);
+    if (q != NULL) bytes += bytes_of(q, form) + cli_gathered_bytes(q);
+    if (bytes <= (double)(j->app->memory - CLI_OVERHEAD_BYTES) / 2) return IN_MEMORY;
+    const int access = q != NULL ? p->access & q->access : p->access;
+    if (cli_metric_form(j->options.metric) != CLI_FORM_DENSE || (access & GNOMON_ACCESS_SEEK) == 0)
+        return IN_MEMORY;
+    if (form == CLI_FORM_SPARSE && is_sparse(p) && (q == NULL || is_sparse(q)))
+        return ROWS_IN_FILES;
+    return p->rows >= 0 && (q == NULL || q->rows >= 0) ? IN_FILES : IN_MEMORY;
+}
+
+/* What the readers hold themselves must fit beside the work. */
+static int check_gathered(cli_join *j)
+{
+    const double p = cli_gathered_bytes(&j->p_info);
+    const double q = j->q_path != NULL ? cli_gathered_bytes(&j->q_info) : 0;
+    if (p + q <= (double)(j->app->memory - CLI_OVERHEAD_BYTES) / 2) return -1;
+    return cli_fail(j->app, CLI_EXIT_MEMORY,
+                    "%s: entries that do not lie row by row are put in order in memory: they need "
+                    "%s; gnomon convert writes them row by row",
+                    p >= q ? j->p_path : j->q_path,
+                    cli_memory_words(2 * (p + q) + (double)CLI_OVERHEAD_BYTES + (1 << 20)).text);
 }
 
 /* Points that are read have a piece of each side in memory. */
@@ -202,7 +228,7 @@ static int fail(cli_join *j, gnomon_status status)
 
 /* ---- the join ---- */
 
-static gnomon_status run(cli_join *j, int files)
+static gnomon_status run(cli_join *j, place where)
 {
     const double start = cli_seconds(), read = j->read_seconds, written = j->write_seconds;
     j->options.user = j;
@@ -210,7 +236,9 @@ static gnomon_status run(cli_join *j, int files)
     snprintf(j->bar, sizeof j->bar, "joining");
     cli_bar_begin(j->app, j->bar, 1);
     cli_bar_at(j->app, 0, 1);
-    const gnomon_status status = files ? join_files(j) : join_memory(j);
+    const gnomon_status status = where == IN_FILES        ? join_files(j)
+                                 : where == ROWS_IN_FILES ? cli_join_rows(j)
+                                                          : join_memory(j);
     j->join_seconds =
         cli_seconds() - start - (j->read_seconds - read) - (j->write_seconds - written);
     return status;
@@ -317,7 +345,7 @@ static json_t *identity_of(const cli_join *j)
 /* So many bands of an LSH join: what an interruption may cost, against sorting its tables again. */
 enum { BANDS = 8 };
 
-static int join_kept(cli_join *j, int files, json_t *identity)
+static int join_kept(cli_join *j, place where, json_t *identity)
 {
     cli_app *app = j->app;
     int64_t first = 0;
@@ -332,7 +360,7 @@ static int join_kept(cli_join *j, int files, json_t *identity)
     j->options.sink = keep;
     j->options.first_row = first;
     j->options.band_rows = j->p_info.rows / BANDS + 1;
-    const gnomon_status status = run(j, files);
+    const gnomon_status status = run(j, where);
     code = j->kept.failed;
     if (status != GNOMON_OK && code == 0) code = fail(j, status);
     if (j->kept.failed == 0) {
@@ -372,20 +400,25 @@ int cli_join_work(cli_join *j)
     if (code < 0 && j->q_path != NULL)
         code = cli_check_form(app, j->q_path, &j->q_info, j->options.metric);
     if (code >= 0) return code;
-    const int files = j->text == CLI_TEXT_NONE && too_large(j);
-    code = files ? check_row(j, j->p_path, &j->p_info) : -1;
-    if (code < 0 && files && j->q_path != NULL) code = check_row(j, j->q_path, &j->q_info);
+    const place where = j->text == CLI_TEXT_NONE ? place_of(j) : IN_MEMORY;
+    if (j->text == CLI_TEXT_NONE) code = check_gathered(j);
+    if (code < 0 && where == IN_FILES) code = check_row(j, j->p_path, &j->p_info);
+    if (code < 0 && where == IN_FILES && j->q_path != NULL)
+        code = check_row(j, j->q_path, &j->q_info);
     if (code >= 0) return code;
     /* the files as they were before they were read: a change under way makes another join */
     json_t *identity = j->checkpoint != NULL ? identity_of(j) : NULL;
-    code = j->text != CLI_TEXT_NONE ? load_texts(j) : files ? -1 : load(j);
-    if (code < 0 && j->checkpoint != NULL) return join_kept(j, files, identity);
+    code = j->text != CLI_TEXT_NONE ? load_texts(j)
+           : where == IN_MEMORY     ? load(j)
+           : where == ROWS_IN_FILES ? cli_join_open_rows(j)
+                                    : -1;
+    if (code < 0 && j->checkpoint != NULL) return join_kept(j, where, identity);
     json_decref(identity);
     if (code >= 0) return code;
     code = begin(j);
     if (code >= 0) return code;
     j->options.sink = add_batch;
     j->options.p_counts = j->point_counts;
-    const gnomon_status status = run(j, files);
+    const gnomon_status status = run(j, where);
     return status == GNOMON_OK ? -1 : fail(j, status);
 }

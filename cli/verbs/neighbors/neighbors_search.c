@@ -180,7 +180,7 @@ static double row_bytes(const side *s)
 }
 
 /* A nonzero of a query, or of a base row, in the reader and in the search. */
-enum { NONZERO_BYTES = 64 };
+enum { NONZERO_BYTES = 48 };
 
 /* How many rows fit in so many bytes, of 'more' each beside their own. */
 static void cut(side *s, double bytes, double more)
@@ -205,15 +205,18 @@ static int make_room(cli_neighbors *n, side *s)
 static int make_plan(cli_neighbors *n, side *queries, side *base)
 {
     const int64_t budget = n->app->memory - CLI_OVERHEAD_BYTES;
+    /* What readers hold, the second perhaps of the same file. */
+    const double gathered = cli_gathered_bytes(base->info) + cli_gathered_bytes(queries->info);
     const double answer = 16.0 * (double)n->options.k;
     /* What is found stays: 16 bytes each, once while a group is at work and once for good. */
     const double kept = n->queries_info.rows > 0 ? answer * (double)n->queries_info.rows : 0;
-    const double rest = (double)budget - kept;
+    const double rest = (double)budget - kept - gathered;
     const double least = 4 * (row_bytes(base) + row_bytes(queries) + 2 * answer);
     if (rest < least)
         return cli_fail(
             n->app, CLI_EXIT_MEMORY, "these points and answers need %s",
-            cli_memory_words(kept + least + (double)CLI_OVERHEAD_BYTES + (1 << 20)).text);
+            cli_memory_words(kept + gathered + least + (double)CLI_OVERHEAD_BYTES + (1 << 20))
+                .text);
     cut(queries, rest / 2, 2 * answer);
     cut(base, fmin(rest / 2, (double)enough_bytes), 0);
     if (base->nonzeros > MOST_NONZEROS) base->nonzeros = MOST_NONZEROS;

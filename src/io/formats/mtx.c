@@ -188,7 +188,7 @@ static gnomon_status mtx_open(gnomon_reader *reader)
         reader->info.access = GNOMON_ACCESS_SEEK | GNOMON_ACCESS_COLUMNS;
         reader->info.coordinates_contiguous = 1;
     } else {
-        reader->info.access = GNOMON_ACCESS_SEEK | GNOMON_ACCESS_SPARSE;
+        reader->info.access = GNOMON_ACCESS_SEEK | GNOMON_ACCESS_SPARSE | GNOMON_ACCESS_GATHERED;
         reader->info.nonzeros = mtx->symmetry == GENERAL ? mtx->count : -1;
     }
     return GNOMON_OK;

@@ -165,6 +165,7 @@ static gnomon_status sparse_open(gnomon_reader *reader)
         reader->info.nonzeros = sparse->data.count;
     }
     if (coo || sparse->csc) {
+        reader->info.access |= GNOMON_ACCESS_GATHERED;
         reader->format = &gathered;
         return GNOMON_OK;
     }

@@ -14,7 +14,8 @@ static void coordinate(void **unused)
     assert_string_equal(info.format, "mtx");
     assert_int_equal(info.rows, 3);
     assert_int_equal(info.nonzeros, 5);
-    assert_int_equal(info.access, GNOMON_ACCESS_SEEK | GNOMON_ACCESS_SPARSE);
+    assert_int_equal(info.access,
+                     GNOMON_ACCESS_SEEK | GNOMON_ACCESS_SPARSE | GNOMON_ACCESS_GATHERED);
     unlink(path);
     make_text("a.mtx", "%%matrixmarket MATRIX Coordinate Pattern General\n2 2 2\n1 2\n2 1\n");
     expect_points(NULL, 2, 2, (double[]){0, 1, 1, 0});

@@ -2,7 +2,7 @@
 search, join, projection and SVD. What is accepted is held against NumPy on dense rows; what is refused must end with the
 exit code and the words of the table, without an output.
 
-usage: check_sparse_input.py GNOMON WORK
+usage: check_input.py GNOMON WORK
 """
 import json
 import os
