@@ -96,6 +96,7 @@ def form_part(record):
             "median distance of the tenth nearest; `bench/cpu/sparse_form.py`. Each cell is the worst of cosine, l2, ip and l1: processor time of the "
             "library's choice over the least of both forms and the choice, the metric, and the milliseconds of the choice. Dense rows are timed with NumPy's copy of the sparse ones, "
             "which is quicker than the library's, where entries are checked: that is most of the regret of a single query. "
+            "The model's constants were fitted to these data. "
             f"Of {len(asked)} questions the regret is {sum(regrets) / len(regrets):.3f} in the mean, {regrets[int(0.9 * len(regrets))]:.2f} at 90 %, and at worst "
             f"{worst['regret']:.2f} ({worst['data']}, {worst['job']}, {worst['metric']}: {1e3 * worst['chosen']:.3g} ms).\n\n" + table(["points"] + jobs, rows))
 
