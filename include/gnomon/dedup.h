@@ -296,8 +296,7 @@ GNOMON_API void gnomon_dedup_destroy(gnomon_dedup *dedup);
 /* The numbers never change. */
 typedef enum gnomon_corpus_kind {
     GNOMON_CORPUS_AUTO = 0,  /* by the name: FILES of a folder; JSON of .jsonl, .ndjson and .json,
-                                with .gz or .zst behind or not; else
-                                LINES */
+                                with .gz or .zst behind or not; else LINES */
     GNOMON_CORPUS_LINES = 1, /* each line is a document */
     GNOMON_CORPUS_JSON = 2,  /* each line is a JSON object, with the text in a member */
     GNOMON_CORPUS_FILES = 3  /* each file of a folder and the folders in it, by name, or one file */
@@ -328,8 +327,7 @@ GNOMON_API gnomon_status gnomon_corpus_options_init(gnomon_corpus_options *optio
 /* A file or folder of documents that is read once, from its start. One thread at a time. */
 typedef struct gnomon_corpus gnomon_corpus;
 
-/* Opens path; "-" is standard input. A gzip or zstd stream is read
- * through.
+/* Opens path; "-" is standard input. A gzip or zstd stream is read through.
  * Errors: ARGUMENT (options), NOT_FOUND, IO, DATA (a broken gzip or zstd stream), UNSUPPORTED
  * (zstd, where the library was built without), MEMORY. On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_corpus_open(gnomon_context *ctx, const char *path,
