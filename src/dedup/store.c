@@ -156,12 +156,13 @@ void gnomon_store_free(gnomon_store *s)
 
 /* ---- windows ---- */
 
-gnomon_status gnomon_window_get(gnomon_window *w, int64_t offset, int64_t bytes, const void *out)
+gnomon_status gnomon_window_get(gnomon_window *w, int64_t offset, int64_t bytes, void *out)
 {
     const gnomon_store *s = w->store;
-    const char **at = (const char **)(uintptr_t)out;
+    const char *at;
     if (s->fd < 0) {
-        *at = s->data + offset;
+        at = s->data + offset;
+        memcpy(out, &at, sizeof at);
         return GNOMON_OK;
     }
     if (offset < w->begin || offset + bytes > w->begin + w->have || w->buffer == NULL) {
@@ -178,7 +179,8 @@ gnomon_status gnomon_window_get(gnomon_window *w, int64_t offset, int64_t bytes,
         w->begin = offset;
         w->have = some;
     }
-    *at = w->buffer + (offset - w->begin);
+    at = w->buffer + (offset - w->begin);
+    memcpy(out, &at, sizeof at);
     return GNOMON_OK;
 }
 

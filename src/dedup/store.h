@@ -47,9 +47,9 @@ static inline void gnomon_window_start(gnomon_window *window, const gnomon_store
 {
     *window = (gnomon_window){.store = store, .room = room};
 }
-/* Bytes [offset, offset + bytes), valid until the next call. Errors: MEMORY, IO. */
-gnomon_status gnomon_window_get(gnomon_window *window, int64_t offset, int64_t bytes,
-                                const void *out /* really const void ** of any type */);
+/* Sets the pointer at out, of any type, to bytes [offset, offset + bytes), valid until the next
+ * call. Errors: MEMORY, IO. */
+gnomon_status gnomon_window_get(gnomon_window *window, int64_t offset, int64_t bytes, void *out);
 void gnomon_window_end(gnomon_window *window);
 
 #endif

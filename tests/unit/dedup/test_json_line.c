@@ -194,8 +194,7 @@ static void takes_the_usual(void **unused)
     (void)unused;
     static const char *const usual[] = {
         "{\"id\": 1, \"text\": \"a b c\"}",
-        "{\"text\":\"a \\\"b\\\" "
-        "\\u00e9\\n\",\"meta\":{\"url\":\"http:\\/\\/x\",\"tags\":[\"a\",1,{}]}}",
+        "{\"text\":\"a \\\"b\\\" \\u00e9\\n\",\"meta\":{\"url\":\"\\/\",\"t\":[\"a\",1,{}]}}",
         " { \"text\" : \"\xc3\xa4\" , \"score\" : -0.25 } \r",
         "{}",
         "{\"text\": \"first\", \"text\": \"last\", \"id\": null}",
