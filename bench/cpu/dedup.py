@@ -3,6 +3,7 @@
 usage: dedup.py make FOLDER [--documents 1000000]
        dedup.py texts GNOMON TEXTS FOLDER RECORD.json [--rounds 5]
        dedup.py corpora GNOMON FOLDER RECORD.json [--rounds 3]
+       dedup.py memory GNOMON FOLDER RECORD.json
 
 TEXTS holds a text a line: Debian's package descriptions come from the lists that 'apt-get -o Acquire::Languages=en update'
 leaves (*Translation-en*). All count trigrams of words, a word being a run of ASCII letters, digits and other characters
@@ -16,8 +17,10 @@ of 60 words, drawn from 50,000, and a quarter of them:
   below     every tenth is one text of 150 words with eleven changed: of similarity 0.65 or so to one another
   copies    all the same
   one word  of one word, of a thousand
+'memory' works on the larger planted corpus within several limits and compares the bytes of all outputs.
 Needs NumPy, and 'texts' the peers."""
 import argparse
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -160,20 +163,38 @@ def corpora(a, record):
             record["corpora"][f"{kind} {count}"] = {"kind": kind, **found}
 
 
+def memory(a, record):
+    """The larger planted corpus within limits: all outputs have the same bytes."""
+    record["memory"], first = {}, None
+    path = max((corpus(a.folder, "planted", int(name[8:-4])) for name in os.listdir(a.folder) if name.startswith("planted-")),
+               key=os.path.getsize)
+    outputs = [os.path.join(a.folder, name) for name in ("kept", "pairs.tsv", "clusters.tsv", "ids.tsv")]
+    for limit in ("64M", "256M", "1G", "8G"):
+        found = ours(a.gnomon, a.folder, path, "--memory", limit, "--work", a.folder, "--pairs", outputs[1], "--clusters", outputs[2],
+                     "--ids", outputs[3])
+        sums = []
+        for name in outputs:
+            with open(name, "rb") as file:
+                sums.append(hashlib.file_digest(file, "sha256").hexdigest())
+        first = first or sums
+        record["memory"][limit] = {**found, "same_bytes": sums == first}
+
+
 def main():
     p = argparse.ArgumentParser()
     jobs = p.add_subparsers(dest="job", required=True)
     one = jobs.add_parser("make")
     one.add_argument("folder")
     one.add_argument("--documents", type=int, default=1_000_000)
-    for name, rounds in (("texts", 5), ("corpora", 3)):
+    for name, rounds in (("texts", 5), ("corpora", 3), ("memory", 1)):
         one = jobs.add_parser(name)
         one.add_argument("gnomon")
         if name == "texts":
             one.add_argument("texts")
         one.add_argument("folder")
         one.add_argument("record")
-        one.add_argument("--rounds", type=int, default=rounds)
+        if name != "memory":
+            one.add_argument("--rounds", type=int, default=rounds)
     a = p.parse_args()
     if a.job == "make":
         for kind in KINDS:
@@ -186,7 +207,7 @@ def main():
             record = json.load(file)
     with open("/proc/cpuinfo") as file:
         record["cpu"] = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
-    {"texts": texts, "corpora": corpora}[a.job](a, record)
+    {"texts": texts, "corpora": corpora, "memory": memory}[a.job](a, record)
     with open(a.record, "w") as file:
         file.write(json.dumps(record, indent=1) + "\n")
 
