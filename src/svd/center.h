@@ -30,6 +30,14 @@ gnomon_status gnomon_center_next(gnomon_row_source *source, gnomon_piece *piece)
 gnomon_status gnomon_center_end(gnomon_row_source *source, double **offset);
 void gnomon_center_close(gnomon_row_source *source);
 
+/* Whether the terms of a centred product may be so many times as long as their difference that fp32
+ * loses too much of it. */
+static inline bool gnomon_center_is_far(const gnomon_row_source *source)
+{
+    enum { LONGEST_ROWS = 8 };
+    return source->centered && source->center.magnitude > LONGEST_ROWS * source->norm;
+}
+
 /* x of column j over its standard deviation; 0 where that is 0. */
 double gnomon_center_unit(const gnomon_row_source *source, int64_t j, double x);
 

@@ -16,6 +16,7 @@
 #include "base/threads.h"
 #include "linalg/blas.h"
 #include "project/blocks.h"
+#include "svd/center.h"
 #include "svd/factor.h"
 
 #include <math.h>
@@ -30,8 +31,6 @@ enum {
     RANGES = 16 /* sums over slabs */
 };
 
-/* How much longer the terms of a centred product may be than their difference. */
-#define LONGEST_ROWS 8
 /* Squared values so many times the least wanted one must come from the first start. */
 #define MISSED 2.0
 /* A block of which less is left, or that spans more, is orthogonalised twice. */
@@ -520,8 +519,7 @@ static bool suits(const gnomon_factor *f, int64_t columns)
     const gnomon_row_source *s = &f->source;
     return s->sparse && s->norm != 0 &&
            gnomon_krylov_suits(s->rows, s->cols, columns, f->options.power) &&
-           (!s->centered || s->center.magnitude <= LONGEST_ROWS * s->norm) &&
-           gnomon_factor_krylov_fits(f);
+           !gnomon_center_is_far(s) && gnomon_factor_krylov_fits(f);
 }
 
 static gnomon_status run(krylov *k, int64_t first, int64_t columns, gnomon_tall *q, bool *done)

@@ -17,10 +17,6 @@
 
 enum { LANES = GNOMON_LANES, ROWS = 64, SLAB = 1024 };
 
-/* Terms of a centred product so many times as long as their difference are summed in fp64, those of
- * a figure that is a hundredth of a singular value too. */
-#define LONGEST_ROWS 8
-
 /* Some columns of a product. */
 typedef struct panel {
     const gnomon_tall *in, *out; /* out NULL: squares are wanted */
@@ -318,8 +314,8 @@ gnomon_status gnomon_panels_misfit(gnomon_row_source *source, const gnomon_tall 
     gnomon_context *ctx = source->ctx;
     panel *panels = NULL;
     double *q_sums = NULL, *u_sums = NULL;
-    const bool closely =
-        source->f64 || (source->centered && source->center.magnitude > LONGEST_ROWS * source->norm);
+    /* in fp64 those of a figure that is a hundredth of a singular value too */
+    const bool closely = source->f64 || gnomon_center_is_far(source);
     GNOMON_TRY(gnomon_alloc(
         ctx, gnomon_plus(gnomon_ceil_div(q->cols, LANES), gnomon_ceil_div(u->cols, LANES)),
         sizeof *panels, "columns of a product", &panels));
