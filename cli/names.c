@@ -42,10 +42,9 @@ int cli_names_read(cli_app *app, const char *path, cli_names *names)
     size_t room = 0;
     ssize_t length;
     int code = -1;
-    errno = 0;
     while (code < 0 && (length = getline(&line, &room, file)) >= 0)
         code = take_line(app, path, line, (size_t)length, names);
-    if (code < 0 && (ferror(file) || errno == ENOMEM))
+    if (code < 0 && !feof(file)) /* getline without memory sets no ferror */
         code = cli_fail(app, errno == ENOMEM ? CLI_EXIT_MEMORY : CLI_EXIT_FILE, "%s: %s", path,
                         strerror(errno));
     free(line);

@@ -57,7 +57,6 @@ static int read_lines(cli_app *app, const char *path, const cli_ngram *ngram, cl
     size_t room = 0;
     ssize_t length;
     int code = -1;
-    errno = 0;
     while (code < 0 && (length = getline(&line, &room, file)) >= 0) {
         code = add_text(app, path, t, NULL, line, (size_t)length, ngram);
         if (code < 0 && cli_interrupted())
@@ -66,8 +65,9 @@ static int read_lines(cli_app *app, const char *path, const cli_ngram *ngram, cl
     if (code < 0 && ferror(file) && errno == EISDIR)
         code =
             cli_fail(app, CLI_EXIT_USAGE, "--text lines: %s is a folder; use --text files", path);
-    if (code < 0 && ferror(file))
-        code = cli_fail(app, CLI_EXIT_FILE, "%s: %s", path, strerror(errno));
+    if (code < 0 && !feof(file)) /* getline without memory sets no ferror */
+        code = cli_fail(app, errno == ENOMEM ? CLI_EXIT_MEMORY : CLI_EXIT_FILE, "%s: %s", path,
+                        strerror(errno));
     free(line);
     if (file != stdin) fclose(file);
     return code;
