@@ -3,6 +3,7 @@
 #include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/text_json.h"
 #include "base/threads.h"
 #include "dedup/state.h"
 
@@ -71,7 +72,7 @@ static gnomon_status set_identity(gnomon_dedup *d)
         "seed", seed, "exact", o->exact, "unverified", o->unverified, "bucket",
         (json_int_t)o->bucket, "texts", o->keep_raw, "input",
         o->identity != NULL ? o->identity : "");
-    char *text = all != NULL ? json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    char *text = gnomon_json_text(all, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(all);
     if (text == NULL)
         return gnomon_fail(d->ctx, GNOMON_ERROR_ARGUMENT,
@@ -138,7 +139,7 @@ static gnomon_status write_state(gnomon_dedup *d, bool finished)
         files, "runs", runs, "grouped", c->grouped, "paired", c->paired, "bands",
         (json_int_t)c->bands, "large", (json_int_t)d->result.large, "uncompared",
         (json_int_t)d->result.uncompared, "candidates", (json_int_t)d->result.candidates);
-    char *text = state != NULL ? json_dumps(state, JSON_COMPACT) : NULL;
+    char *text = gnomon_json_text(state, JSON_COMPACT);
     json_decref(state);
     if (text == NULL) return no_memory(d);
     const int number = replace_state(d, text);
@@ -241,6 +242,8 @@ static gnomon_status read_state(gnomon_dedup *d, json_t **state)
     int fd;
     char *text = NULL;
     int64_t size = 0;
+    json_error_t error;
+    bool memory = false;
     *state = NULL;
     GNOMON_TRY(open_plain(d, "", O_RDONLY, &fd));
     if (fd < 0) return GNOMON_OK;
@@ -254,8 +257,10 @@ static gnomon_status read_state(gnomon_dedup *d, json_t **state)
     }
     close(fd);
     if (status == GNOMON_OK) {
-        *state = json_loadb(text, (size_t)size, JSON_REJECT_DUPLICATES, NULL);
-        if (!json_is_object(*state) || json_object_get(*state, "gnomon dedup") == NULL)
+        *state = gnomon_json_read(text, (size_t)size, JSON_REJECT_DUPLICATES, &error, &memory);
+        if (memory)
+            status = no_memory(d);
+        else if (!json_is_object(*state) || json_object_get(*state, "gnomon dedup") == NULL)
             status = gnomon_fail(d->ctx, GNOMON_ERROR_DATA,
                                  GNOMON_ARG("%s") " is no checkpoint of a deduplication",
                                  d->checkpoint.path);
@@ -268,8 +273,11 @@ static gnomon_status read_state(gnomon_dedup *d, json_t **state)
 /* Says in what the deduplication of FILE is another. */
 static gnomon_status another(const gnomon_dedup *d, const char *theirs)
 {
-    json_t *mine = json_loads(d->checkpoint.identity, 0, NULL);
-    json_t *kept = json_loads(theirs, 0, NULL);
+    json_error_t error;
+    bool memory, memory_there;
+    const char *identity = d->checkpoint.identity;
+    json_t *mine = gnomon_json_read(identity, strlen(identity), 0, &error, &memory);
+    json_t *kept = gnomon_json_read(theirs, strlen(theirs), 0, &error, &memory_there);
     const char *key, *differs = NULL;
     json_t *value;
     json_object_foreach(mine, key, value)
@@ -280,10 +288,11 @@ static gnomon_status another(const gnomon_dedup *d, const char *theirs)
         }
     }
     const int flags = JSON_ENCODE_ANY | JSON_COMPACT;
-    char *here = differs != NULL ? json_dumps(json_object_get(mine, differs), flags) : NULL;
-    char *there = differs != NULL ? json_dumps(json_object_get(kept, differs), flags) : NULL;
+    char *here = differs != NULL ? gnomon_json_text(json_object_get(mine, differs), flags) : NULL;
+    char *there = differs != NULL ? gnomon_json_text(json_object_get(kept, differs), flags) : NULL;
     const gnomon_status status =
-        differs == NULL
+        memory || memory_there ? no_memory(d)
+        : differs == NULL
             ? damaged(d)
             : gnomon_fail(d->ctx, GNOMON_ERROR_DATA,
                           GNOMON_ARG("%s") " is the checkpoint of another deduplication: there %s "

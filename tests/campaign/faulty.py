@@ -90,7 +90,7 @@ def run(campaign, workers):
                 why = f"{output} was there and is gone"
         if why is None and result.code == 0 and told(result.out) != out:
             why = "exit code 0, and standard output is not what it must be"
-        extra = set(after) - set(before) - {"kept", "kept.pairs", "kept.lock"}
+        extra = set(after) - set(before) - seeds.KEPT
         if why is None and extra:
             why = f"leftovers: {sorted(extra)}"
         if why is None and any(after.get(path) != was for path, was in before.items() if path not in outputs):

@@ -148,15 +148,18 @@ def case(campaign, files, kinds, number, folder):
     others = [files[rng.choice(sorted(files))]]
     data = damage(files[name], rng, others)
     emptied(folder)
-    path = f"{folder}/{name}"
-    with open(path, "wb") as file:
+    if kind in STOPPED.values():
+        shutil.copytree(f"{campaign.work}/seeds/stopped", folder, dirs_exist_ok=True)
+        name = os.path.basename(name)
+    with open(f"{folder}/{name}", "wb") as file:
         file.write(data)
     common = ["--memory", "64M", "--threads", "1", "--device", "cpu"]
     if kind in SPECIAL:
         for other in SPECIAL[kind][1]:
             shutil.copy(f"{campaign.work}/seeds/{other}", folder)
         arguments = rng.choice(SPECIAL[kind][0])
-        arguments = campaign.join if arguments == ["JOIN"] else [a.replace("FILE", name) for a in arguments] + common
+        made = {"JOIN": campaign.join, "DEDUP": campaign.dedup}.get(arguments[0])
+        arguments = made if made else [a.replace("FILE", name) for a in arguments] + common
         verb = "special"
     else:
         verb = rng.choice(("convert",) * 6 + ("info", "project", "neighbors", "join", "svd", "members"))
@@ -171,7 +174,7 @@ def case(campaign, files, kinds, number, folder):
     campaign.count("files", kind)
     why = campaign.verdict(result)
     left = [n for n in os.listdir(folder) if n.startswith(".") or n.endswith(".tmp")]
-    output = next((f"{folder}/{n}" for n in ("out.npy", "out.npz", "out.csv", "out.lsh") if os.path.exists(f"{folder}/{n}")), None)
+    output = next((f"{folder}/{n}" for n in OUTPUTS if os.path.exists(f"{folder}/{n}")), None)
     if why is None and left:
         why = f"leftovers: {left}"
     if why is None and result.code not in (0, 1) and output is not None and not kind.startswith("checkpoint"):
@@ -186,6 +189,8 @@ def case(campaign, files, kinds, number, folder):
             why = None if wanted is None else same_numbers(wanted, output)
     if why is None and kind.startswith("checkpoint") and result.code == 0 and digest(f"{folder}/out.csv") != campaign.sound["checkpoint"]:
         why = "a damaged checkpoint was taken, and the pairs are others"
+    if why is None and kind in STOPPED.values() and result.code == 0 and digest(f"{folder}/out.jsonl") != campaign.sound["stopped"]:
+        why = "a damaged checkpoint was taken, and the documents are others"
     if why is None and kind in ("index", "index-weights", "index-sparse") and verb == "special" and arguments[1] in ("add", "remove", "compact") and result.code == 0:
         check = campaign.run(["index", "check", "out.lsh"], folder)
         was = campaign.run(["index", "check", name], folder)
@@ -196,8 +201,15 @@ def case(campaign, files, kinds, number, folder):
 
 
 # A gzip member's CRC covers its content alone, so that these begin as one: what follows is not free to be another format.
+OUTPUTS = ("out.npy", "out.npz", "out.csv", "out.lsh", "out.jsonl", "out.txt", "out.sig")
 CHECKED = {"npy-gz": b"\x1f\x8b", "csv-gz": b"\x1f\x8b", "fvecs-gz": b"\x1f\x8b", "idx-gz": b"\x1f\x8b"}
 
+DEDUP = [["dedup", "FILE", "--field", "body", "--id", "id", "-o", "out.jsonl"],
+         ["dedup", "FILE", "--field", "body", "--skip-bad", "--fold-case", "--punctuation", "drop-all", "-o", "out.jsonl"],
+         ["dedup", "FILE", "--field", "body", "--skip-bad", "--text", "json", "--exact", "-o", "out.jsonl"],
+         ["dedup", "FILE", "--field", "body", "--id", "id", "--skip-bad", "--against", "docs.sig", "-o", "out.jsonl"],
+         ["dedup", "FILE", "--field", "body", "--id", "id", "--skip-bad", "--sign", "out.sig"]]
+STOPPED = {"": "stopped", ".documents": "stopped-documents", ".pairs": "stopped-pairs"}
 SPECIAL = {  # kind: command lines, files that must lie beside
     "index": ([["index", "query", "FILE", "one.npy", "-k", "2", "-o", "out.npz"], ["index", "check", "FILE"],
                ["index", "info", "FILE"], ["index", "add", "FILE", "one.npy", "-o", "out.lsh"],
@@ -219,6 +231,13 @@ SPECIAL = {  # kind: command lines, files that must lie beside
     "model": ([["project", "x.npy", "-k", "3", "--operator", "auto", "--model", "FILE", "-o", "out.npy"]], ["x.npy"]),
     "checkpoint": ([["JOIN"]], ["kept.pairs"]),  # of the same file, whose place and time it knows
     "checkpoint-pairs": ([["JOIN"]], ["kept"]),
+    "stopped": ([["DEDUP"]], []), "stopped-documents": ([["DEDUP"]], []), "stopped-pairs": ([["DEDUP"]], []),
+    "documents": (DEDUP, ["docs.sig"]), "documents-gz": (DEDUP, ["docs.sig"]), "documents-zst": (DEDUP, ["docs.sig"]),
+    "lines": ([["dedup", "FILE", "-o", "out.txt"], ["dedup", "FILE", "--exact", "--skip-bad", "-o", "out.txt"],
+               ["dedup", "FILE", "--skip-bad", "--char-ngram", "5", "--normalize", "nfkc", "-o", "out.txt"]], []),
+    "signatures": ([["dedup", "FILE", "docs.sig", "--merge", "--ids", "out.csv"], ["dedup", "FILE", "--merge", "--sign", "out.sig"],
+                    ["dedup", "docs.jsonl", "--field", "body", "--against", "FILE", "-o", "out.jsonl"]], ["docs.sig", "docs.jsonl"]),
+    "names": ([["neighbors", "x.npy", "one.npy", "-k", "2", "--names", "FILE", "-o", "out.csv"]], ["x.npy", "one.npy"]),
     "text": ([["join", "FILE", "--text", "lines", "-t", "0.3", "-o", "out.csv"]], []),
 }
 
@@ -236,7 +255,9 @@ def prepare(campaign):
                 campaign.sound[kind] = digest(f"{folder}/sound.npy")
                 os.remove(f"{folder}/sound.npy")
     for kind, name in (("index", "x.lsh"), ("index-weights", "w.lsh"), ("index-sparse", "s.gnx"), ("factors", "factors.npz"),
-                       ("descriptor", "operator.json"), ("model", "model.json"), ("text", "lines.txt")):
+                       ("descriptor", "operator.json"), ("model", "model.json"), ("text", "lines.txt"),
+                       ("documents", "docs.jsonl"), ("documents-gz", "docs.jsonl.gz"), ("documents-zst", "docs.jsonl.zst"),
+                       ("lines", "docs.txt"), ("signatures", "more.sig"), ("names", "names.txt")):
         if os.path.exists(f"{folder}/{name}"):
             kinds[kind] = (name, [])
     campaign.join = seeds.checkpoint(campaign, folder) if campaign.faults else None
@@ -246,6 +267,12 @@ def prepare(campaign):
         kinds["checkpoint"], kinds["checkpoint-pairs"] = ("kept", []), ("kept.pairs", [])
         result = campaign.run([a for a in campaign.join if a not in ("--checkpoint", "kept")], folder)
         campaign.sound["checkpoint"] = digest(f"{folder}/out.csv") if result.code == 0 else None
+    campaign.dedup = seeds.dedup_checkpoint(campaign, folder) if campaign.faults else None
+    if campaign.dedup:
+        result = campaign.run([a for a in campaign.dedup if a not in ("--checkpoint", "kept")], folder)
+        campaign.sound["stopped"] = digest(f"{folder}/out.jsonl") if result.code == 0 else None
+        for ending, kind in STOPPED.items():
+            kinds[kind] = (f"stopped/kept{ending}", [])
     files = {}
     for name, _ in kinds.values():
         with open(f"{folder}/{name}", "rb") as file:

@@ -92,7 +92,7 @@ def run(campaign, workers):
         after = contents(place)
         why = why or targets(after)
         known = set(before) | set(outputs)
-        extra = set(after) - known - {"kept", "kept.pairs", "kept.lock"}
+        extra = set(after) - known - seeds.KEPT
         if why is None and extra and result.code != -signal.SIGKILL:
             why = f"leftovers after {number_of.name}: {sorted(extra)}"
         again = None

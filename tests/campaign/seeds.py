@@ -13,6 +13,56 @@ def points(n, d, seed):
     return numpy.random.default_rng(seed).normal(size=(n, d)).astype("<f4")
 
 
+# Beside what a run was asked for, what an interrupted one with --checkpoint kept may leave.
+KEPT = {"kept"} | {f"kept.{ending}" for ending in ("pairs", "lock", "documents", "sets", "texts", "names", "new")}
+
+
+def packed(data):
+    """Bytes as a gzip stream and as a zstd stream: one frame of one stored block, since Python has no zstd."""
+    out = io.BytesIO()
+    with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as file:
+        file.write(data)
+    block = struct.pack("<I", len(data) << 3 | 1)[:3]
+    return out.getvalue(), struct.pack("<IBI", 0xFD2FB528, 0xA0, len(data)) + block + data
+
+
+MEMBERS = ["--field", "body", "--id", "id"]
+
+
+def documents(count, first=0):
+    """Texts of which many are near others: a sentence of a number's words, with a word or none exchanged."""
+    words = "the quick brown fox jumps over a lazy dog while seven wizards brew strong potions under dim light".split()
+    texts = []
+    for i in range(first, first + count):
+        rng = numpy.random.default_rng(i // 3)
+        text = list(rng.choice(words, 24))
+        if i % 3:
+            text[i * 7 % 24] = f"other{i % 5}"
+        texts.append(" ".join(text))
+    return texts
+
+
+def json_lines(texts, first=0):
+    """Each text as an object of a line, with a name and members that are not its text; some with escapes."""
+    return "".join(json.dumps({"id": f"n{first + i:05d}", "body": text + " \u00e9\n" if i % 4 == 0 else text,
+                               "of": [i, {"body": "none"}]}) + "\n" for i, text in enumerate(texts)).encode()
+
+
+def corpora(campaign, folder, count):
+    """Files of documents in every packing, and signature files of two parts."""
+    lines = json_lines(documents(count))
+    for ending, data in zip(("", ".gz", ".zst"), (lines, *packed(lines[:100000]))):
+        with open(f"{folder}/docs.jsonl{ending}", "wb") as file:
+            file.write(data)
+    with open(f"{folder}/more.jsonl", "wb") as file:
+        file.write(json_lines(documents(count, count - 10), count))
+    with open(f"{folder}/docs.txt", "w") as file:
+        file.writelines(text + "\n" for text in documents(count))
+    for name, ending in (("docs", "sig"), ("more", "sig")):
+        campaign.run(["dedup", f"{name}.jsonl", *MEMBERS, "--sign", f"{name}.{ending}", "--quiet"],
+                     folder)
+
+
 def make(campaign, folder):
     """Fills the folder; returns {kind: (name, options that read it)} of the files to damage."""
     x = points(24, 12, 1)
@@ -63,11 +113,8 @@ def make(campaign, folder):
         name, read = kinds[kind]
         with open(f"{folder}/{name}", "rb") as file:
             data = file.read()
-        out = io.BytesIO()
-        with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as file:
-            file.write(data)
         with open(f"{folder}/{name}.gz", "wb") as file:
-            file.write(out.getvalue())
+            file.write(packed(data)[0])
         kinds[f"{kind}-gz"] = (f"{name}.gz", read)
     campaign.run(["index", "build", "x.npy", "-o", "x.lsh", "--metric", "l2", "--tables", "3", "--functions", "3",
                   "--width", "2", "--quiet"], folder)
@@ -82,6 +129,9 @@ def make(campaign, folder):
                   "s.npy", "--quiet"], folder)
     with open(f"{folder}/model.json", "w") as file:
         file.write(model(campaign, folder))
+    corpora(campaign, folder, 30)
+    with open(f"{folder}/names.txt", "w") as file:
+        file.writelines(f"point {i} \u00e9\n" for i in range(24))
     return kinds
 
 
@@ -119,6 +169,10 @@ def jobs(campaign, folder, large, manners=("",)):
     with open(f"{folder}/lines.txt", "w") as file:
         for i in range(3000 if large else 60):
             file.write(f"the {i % 7} brown fox jumps over the lazy dog number {i // 3} of {i % 11} all\n")
+    with open(f"{folder}/names.txt", "w") as file:
+        file.writelines(f"point {i} \u00e9\n" for i in range(n))
+    corpora(campaign, folder, 3000 if large else 60)
+    texts = [*MEMBERS, "--similarity", "0.5"]
     found = numpy.sort(numpy.linalg.norm(x[:50, None] - x[None, :50], axis=2)[numpy.triu_indices(50, 1)])
     near = repr(round(float(found[len(found) // (40 if large else 3)]), 3))
     result = [
@@ -159,6 +213,23 @@ def jobs(campaign, folder, large, manners=("",)):
         ("inverted-compact", ["index", "compact", "thin.gnx", "-o", "out.gnx"], ["out.gnx"]),
         ("inverted-query", ["index", "query", "base.gnx", "s.npz", "-k", "3", "-o", "out.npz"], ["out.npz"]),
     ]
+    tables = ["--ids", "ids.tsv", "--pairs", "pairs.csv", "--clusters", "clusters.tsv"]
+    result += [
+        ("neighbors-names", ["neighbors", "a.npy", "few.npy", "-k", "3", "--names", "names.txt", "-o", "out.csv"], ["out.csv"]),
+        ("dedup-lines", ["dedup", "docs.txt", "-o", "out.txt", *tables], ["out.txt", *tables[1::2]]),
+        ("dedup-json", ["dedup", "docs.jsonl", "more.jsonl", *texts, "-o", "out.jsonl", *tables], ["out.jsonl", *tables[1::2]]),
+        ("dedup-gz", ["dedup", "docs.jsonl.gz", *texts, "-o", "out.jsonl", "--skip-bad"], ["out.jsonl"]),
+        ("dedup-zst", ["dedup", "docs.jsonl.zst", *texts, "-o", "out.jsonl", "--skip-bad"], ["out.jsonl"]),
+        ("dedup-exact", ["dedup", "docs.txt", "docs.txt", "--exact", "-o", "out.txt"], ["out.txt"]),
+        ("dedup-join", ["dedup", "docs.txt", "--recall", "1", "-o", "out.txt"], ["out.txt"]),
+        ("dedup-checkpoint", ["dedup", "docs.jsonl", *texts, "-o", "out.jsonl", "--pairs", "pairs.csv", "--checkpoint", "kept"],
+         ["out.jsonl", "pairs.csv"]),
+        ("dedup-sign", ["dedup", "docs.jsonl", *texts, "--sign", "out.sig"], ["out.sig"]),
+        ("dedup-merge", ["dedup", "more.sig", "docs.sig", "--merge", "--sign", "out.sig", *tables], ["out.sig", *tables[1::2]]),
+        ("dedup-merge-checkpoint", ["dedup", "more.sig", "docs.sig", "--merge", *tables, "--checkpoint", "kept"], tables[1::2]),
+        ("dedup-against", ["dedup", "more.jsonl", *texts, "--against", "docs.sig", "-o", "out.jsonl", *tables],
+         ["out.jsonl", *tables[1::2]]),
+    ]
     threads = ["--threads", "2" if large else "1"]
     return [(name + manner, arguments + MANNERS[manner] + threads, outputs)
             for name, arguments, outputs in result for manner in manners]
@@ -180,4 +251,24 @@ def checkpoint(campaign, folder):
             if os.path.exists(f"{place}/kept") and os.path.exists(f"{place}/kept.pairs"):
                 if os.path.getsize(f"{place}/kept.pairs") > 100:
                     return join
+    return None
+
+
+def dedup_checkpoint(campaign, folder):
+    """What an interrupted deduplication of docs.jsonl leaves: kept and the files named as it. None when no failing call does."""
+    dedup = ["dedup", f"{folder}/docs.jsonl", *MEMBERS, "--similarity", "0.5", "-o", "out.jsonl", "--pairs", "pairs.csv",
+             "--checkpoint", "kept", "--quiet", "--threads", "1"]
+    place = f"{folder}/stopped"
+    os.makedirs(place)
+    for kind in ("rename", "write", "fsync", "close"):
+        for at in range(1, 40):
+            for name in os.listdir(place):
+                os.remove(f"{place}/{name}")
+            campaign.run(dedup, place, environment={
+                "LD_PRELOAD": campaign.faults, "FAULT_KIND": kind, "FAULT_AT": str(at), "FAULT_EVER": "1",
+                "FAULT_ERRNO": "28"}, memory=0)
+            if os.path.exists(f"{place}/kept"):
+                with open(f"{place}/kept") as file:
+                    if json.load(file).get("paired"):
+                        return dedup
     return None
