@@ -190,10 +190,10 @@ def python(headers):
     out += ["]", "", "ENUMS = {"]
     for name, members in headers.enums.items():
         out += [f'    "{name}": [', *(f'        "{member}",' for member, _ in members), "    ],"]
-    out += ["}", "", "# name: (what it returns, what it takes)", "FUNCTIONS = {"]
+    out += ["}", "", "# name: a function that makes (what it returns, what it takes): types of pointers take time", "FUNCTIONS = {"]
     for name, (result, arguments) in headers.functions.items():
         kinds = ", ".join(headers.ctype(t) for t, _ in arguments)
-        out.append(f'    "{name}": ({headers.ctype(result)}, [{kinds}]),')
+        out.append(f'    "{name}": lambda: ({headers.ctype(result)}, [{kinds}]),')
     out += ["}", ""]
     return "\n".join(out)
 

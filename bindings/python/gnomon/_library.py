@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+from typing import Any
 
 from . import _abi
 
@@ -28,26 +29,39 @@ def _candidates() -> list[str]:
     return [_FILE]  # the system's, by the loader's own search
 
 
-def _load() -> tuple[ctypes.CDLL, str]:
-    path = _candidates()[0]
+class _Functions:
+    """The library's functions as attributes, each declared when it is first asked for."""
+
+    def __init__(self, library: ctypes.CDLL):
+        self._library = library
+
+    def __getattr__(self, name: str) -> Any:
+        declared: Any = _abi.FUNCTIONS.get(name)
+        if declared is None:
+            raise AttributeError(f"libgnomon has no function {name}")
+        function = getattr(self._library, name)
+        function.restype, function.argtypes = declared()
+        setattr(self, name, function)
+        return function
+
+
+def _load() -> tuple[_Functions, str]:
+    file = _candidates()[0]
     try:
-        library = ctypes.CDLL(path)
+        library = ctypes.CDLL(file)
     except OSError as error:
         raise ImportError(
             f"libgnomon can't be loaded: {error}. Set GNOMON_LIBRARY to the path of {_FILE}, or build it with 'make'"
         ) from None
     library.gnomon_version.restype = ctypes.c_char_p
-    version = library.gnomon_version().decode()
-    if version.split(".")[:2] != [str(_abi.GNOMON_VERSION_MAJOR), str(_abi.GNOMON_VERSION_MINOR)]:
-        raise ImportError(f"{path} is gnomon {version}; this package is made for "
+    found = library.gnomon_version().decode()
+    if found.split(".")[:2] != [str(_abi.GNOMON_VERSION_MAJOR), str(_abi.GNOMON_VERSION_MINOR)]:
+        raise ImportError(f"{file} is gnomon {found}; this package is made for "
                           f"{_abi.GNOMON_VERSION_MAJOR}.{_abi.GNOMON_VERSION_MINOR}")
-    for name, (result, arguments) in _abi.FUNCTIONS.items():
-        try:
-            function = getattr(library, name)
-        except AttributeError:
-            raise ImportError(f"{path} lacks {name}: it is older than this package") from None
-        function.restype, function.argtypes = result, arguments
-    return library, path
+    for name in _abi.FUNCTIONS:
+        if not hasattr(library, name):
+            raise ImportError(f"{file} lacks {name}: it is older than this package")
+    return _Functions(library), file
 
 
 def choose_blas() -> None:
