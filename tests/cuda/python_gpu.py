@@ -1,7 +1,7 @@
 """The Python package on a GPU: arrays that stay there.
 
 usage: python_gpu.py [RESULTS.json]      GNOMON_LIBRARY and GNOMON_PLUGIN_DIR say where library and plugin are; needs
-NumPy and PyTorch. Checks that what a call makes of a tensor on the GPU has the bytes of what it makes of its copy on the
+NumPy and PyTorch; CuPy's arrays are tested where it is. Checks that what a call makes of a tensor on the GPU has the bytes of what it makes of its copy on the
 host, that nothing passes between host and GPU meanwhile, that the work is in its place on the caller's stream, and what a
 call costs beside the same call made by ctypes alone. Exits with 77 where there is no GPU.
 """
@@ -163,12 +163,132 @@ def other_libraries():
     readonly = Interface(torch.zeros(20, 32, device="cuda"))
     readonly.__cuda_array_interface__["data"] = (readonly.__cuda_array_interface__["data"][0], True)
     raises(ValueError, lambda: gnomon.sketch(X, S, out=readonly), "a read-only output")
+
+
+def cupy_arrays():
+    """CuPy's arrays go in and come out, on CuPy's current stream, and none passes through the host."""
     try:
         import cupy
     except ImportError:
+        print("no CuPy: left out")
         return
-    found = gnomon.sketch(cupy.asarray(X), S)
-    check(isinstance(found, cupy.ndarray) and torch.equal(torch.as_tensor(found, device="cuda"), expected), "CuPy")
+    measured["cupy"] = cupy.__version__
+    X, S = torch.randn(20, 3000, device="cuda"), gnomon.operator(32, 3000)
+    x, expected = cupy.asarray(X), gnomon.sketch(X, S)
+
+    def equal(a, b):
+        return isinstance(a, cupy.ndarray) and torch.equal(torch.as_tensor(a, device="cuda"), b)
+
+    check(x.data.ptr == X.data_ptr(), "CuPy's array is the tensor's memory")
+    for kind in KINDS:
+        T = gnomon.operator(64, 3000, kind=kind, random_state=3)
+        there = gnomon.sketch(x, T)
+        check(equal(there, gnomon.sketch(X, T)) and there.dtype == np.float32 and there.shape == (20, 64), kind, "CuPy")
+        check(equal(gnomon.adjoint(there, T), gnomon.adjoint(torch.as_tensor(there, device="cuda"), T)), kind, "CuPy, adjoint")
+    out = cupy.zeros((20, 32), np.float32)
+    check(gnomon.sketch(x, S, out=out) is out and equal(out, expected), "CuPy's output")
+    columns = cupy.zeros((32, 20), np.float32).T
+    gnomon.sketch(x, S, out=columns)
+    check(equal(columns, expected), "CuPy's output by columns")
+    target = torch.zeros(20, 32, device="cuda")
+    check(gnomon.sketch(x, S, out=target) is target and torch.equal(target, expected), "from CuPy to PyTorch")
+    host = np.zeros((20, 32), np.float32)
+    gnomon.sketch(x, S, out=host)
+    check((host == cupy.asnumpy(out)).all(), "from CuPy to the host")
+    wide = cupy.asarray(torch.randn(3000, 40, device="cuda"))
+    check(equal(gnomon.sketch(wide.T[::2], S), gnomon.sketch(torch.as_tensor(wide, device="cuda").t()[::2].contiguous(), S)),
+          "CuPy's strides")
+    for dtype, theirs in ((np.float16, torch.float16), (np.float64, torch.float64), (np.int8, torch.int8), (np.int32, torch.int32)):
+        check(equal(gnomon.sketch((4 * x).astype(dtype), S), gnomon.sketch((4 * X).to(theirs), S)), "CuPy's", dtype)
+    check(gnomon.sketch(x[:0], S).shape == (0, 32), "CuPy's empty array")
+    A, B = torch.randn(50, 300, device="cuda"), torch.randn(300, 70, device="cuda").half()
+    check(equal(gnomon.matmul(cupy.asarray(A), cupy.asarray(B)), gnomon.matmul(A, B)), "CuPy, matmul")
+    P = torch.randn(700, 33, device="cuda")
+    near, pairs = gnomon.neighbors(P, n_neighbors=5), gnomon.join(P, radius=6.0)
+    check((gnomon.neighbors(cupy.asarray(P), n_neighbors=5).indices == near.indices).all(), "CuPy, neighbours")
+    check((gnomon.neighbors(P, cupy.asarray(P), 5).indices == gnomon.neighbors(P, P, 5).indices).all(), "CuPy's queries")
+    check(abs(gnomon.join(cupy.asarray(P), radius=6.0) - pairs).nnz == 0, "CuPy, a join")
+    U, s, Vt = gnomon.svd(cupy.asarray(P), 5, random_state=1)
+    V = gnomon.svd(P, 5, random_state=1)
+    check(equal(U, V.U) and equal(Vt, V.Vt) and (s == V.s).all(), "CuPy, svd")
+    for shown in (cupy.from_dlpack(X), DLPack(x)):
+        target = torch.zeros(20, 32, device="cuda")
+        gnomon.sketch(shown, S, out=target)
+        check(torch.equal(target, expected), "CuPy by DLPack", type(shown).__name__)
+
+    text = raises(ValueError, lambda: gnomon.sketch(x[0], S), "CuPy, one dimension")
+    check("X" in text, text)
+    raises(ValueError, lambda: gnomon.sketch(x.astype(np.complex64), S), "CuPy, complex")
+    raises(ValueError, lambda: gnomon.sketch(x, S, out=cupy.zeros((20, 31), np.float32)), "CuPy, the output's shape")
+    raises(gnomon.DeviceError, lambda: gnomon.sketch(x, S, device="cpu"), "CuPy, device cpu")
+    raises(gnomon.DeviceError, lambda: gnomon.lstsq(x, host[:, 0]), "CuPy, a call of the CPU's arrays")
+    bad = x.copy()
+    bad[3, 17] = np.nan
+    text = raises(ValueError, lambda: gnomon.sketch(bad, S), "CuPy, NaN")
+    check("3" in text and "17" in text, text)
+
+    zero, one = cupy.zeros_like(x), expected.clone()
+    cupy.cuda.get_current_stream().synchronize()
+    for stream in (cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream()):
+        theirs = torch.cuda.ExternalStream(stream.ptr)
+        with stream:
+            late = zero.copy()
+            stream.synchronize()
+            with torch.cuda.stream(theirs):
+                torch.cuda._sleep(200_000_000)
+            cupy.copyto(late, x)
+            begun = time.perf_counter()
+            found = gnomon.sketch(late, S, allow_nonfinite=True)
+            after = found.copy()
+            took = time.perf_counter() - begun
+            late.fill(0)
+            busy = not stream.done
+            stream.synchronize()
+            check(torch.equal(torch.as_tensor(after, device="cuda"), one), "order on CuPy's stream")
+            check(busy and took < 0.05, "the call waits for the GPU on CuPy's stream", took)
+            with torch.cuda.stream(theirs):
+                torch.cuda._sleep(200_000_000)
+            cupy.copyto(late, x)
+            check((gnomon.neighbors(late, n_neighbors=3).indices == gnomon.neighbors(X, n_neighbors=3).indices).all(),
+                  "neighbours in order on CuPy's stream")
+
+    from torch.profiler import ProfilerActivity, profile
+    large, T = cupy.asarray(torch.randn(512, 200000, device="cuda")), gnomon.operator(512, 200000)
+    gnomon.sketch(large, T)
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    torch.cuda.synchronize()
+    before = pool.used_bytes()
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        found = gnomon.sketch(large, T, allow_nonfinite=True)
+        torch.cuda.synchronize()
+    names = [event.name for event in seen.events() if str(event.device_type).endswith("CUDA")]
+    check(bool(names) and not any("HtoD" in name or "DtoH" in name for name in names), "CuPy: copies", names)
+    check(pool.used_bytes() - before <= found.nbytes + 512, "CuPy's memory beyond the output", pool.used_bytes() - before)
+
+    small, out = cupy.zeros((8, 1024), np.float32), cupy.zeros((8, 64), np.float32)
+    R = gnomon.operator(64, 1024)
+    took = min(median(lambda: gnomon.sketch(small, R, out=out, allow_nonfinite=True)) for _ in range(3))
+    made = min(median(lambda: gnomon.sketch(small, R, allow_nonfinite=True)) for _ in range(3))
+    measured.update(cupy_us=took, cupy_made_us=made)
+    print(f"a call with CuPy's arrays {took:.1f} us, with a new output {made:.1f} us")
+
+    try:
+        import cupyx.scipy.sparse
+    except ImportError as error:
+        print("no sparse matrices of CuPy's:", error)
+        return
+    X[torch.rand(20, 3000, device="cuda") > 0.02] = 0
+    X[7] = 0
+    for index in (torch.int32, torch.int64):
+        rows = X.to_sparse_csr()
+        given = cupyx.scipy.sparse.csr_matrix((cupy.asarray(rows.values()), cupy.asarray(rows.col_indices().to(index)),
+                                               cupy.asarray(rows.crow_indices().to(index))), shape=(20, 3000))
+        check(equal(gnomon.sketch(given, S), gnomon.sketch(rows, S)), "CuPy's sparse rows", index)
+    check(equal(gnomon.sketch(given.astype(np.float64), S), gnomon.sketch(rows.double(), S)), "CuPy's sparse rows of float64")
+    text = raises(TypeError, lambda: gnomon.sketch(given.tocsc(), S), "CuPy's CSC")
+    check("tocsr" in text, text)
+    raises((TypeError, ValueError), lambda: gnomon.neighbors(given, 3), "neighbours of CuPy's sparse rows")
 
 
 def bad_input():
@@ -421,7 +541,7 @@ def projector():
 
 def main():
     begun = time.perf_counter()
-    for part in (same_bytes, sparse_rows, other_libraries, bad_input, searches, factors, order, streams, no_host_copy, overhead, projector):
+    for part in (same_bytes, sparse_rows, other_libraries, cupy_arrays, bad_input, searches, factors, order, streams, no_host_copy, overhead, projector):
         try:
             part()
         except Exception:

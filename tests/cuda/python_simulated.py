@@ -3,9 +3,11 @@
 usage: python_simulated.py PACKAGE_FOLDER      GNOMON_LIBRARY and GNOMON_PLUGIN_DIR say where library and plugin are.
 The simulation aborts where an address is no memory of its own, and fills that memory with NaN when it is taken.
 """
+import contextlib
 import ctypes
 import os
 import sys
+import types
 
 import numpy as np
 
@@ -131,6 +133,69 @@ for call in (lambda x: gnomon.svd(x, 3), lambda x: gnomon.neighbors(x, n_neighbo
         check(False, "a job without kernels passes")
     except gnomon.DeviceError as error:
         check("cuda declined: the simulated GPU has no" in str(error), error)
+
+
+class Array:
+    """What the package asks of an array of CuPy's."""
+
+    def __init__(self, shape, dtype=np.float32, fill=None):
+        self.there = There(shape, dtype, fill)
+        self.dtype, self.shape, self.host = np.dtype(dtype), shape, self.there.host
+        self.device, self.data = types.SimpleNamespace(id=0), types.SimpleNamespace(ptr=self.there.address,
+                                                                                    device=types.SimpleNamespace(id=0))
+        self.__cuda_array_interface__ = Interface(self.there).__cuda_array_interface__
+
+    def __len__(self):
+        return self.shape[0]
+
+
+class Rows:
+    """A sparse matrix of CuPy's, in CSR."""
+
+    format = "csr"
+
+    def __init__(self, dense, index=np.int32):
+        kept = dense != 0
+        self.shape = dense.shape
+        self.indptr, self.indices, self.data = (Array(x.shape, x.dtype, x) for x in (
+            np.concatenate([[0], np.cumsum(kept.sum(1))]).astype(index), np.nonzero(kept)[1].astype(index), dense[kept]))
+
+
+asked = []
+cupy = types.ModuleType("cupy")
+cupy.empty = Array
+cupy.ascontiguousarray = lambda x, dtype=None: x if dtype in (None, x.dtype) else Array(x.shape, dtype, x.host)
+cupy.cuda = types.SimpleNamespace(get_current_stream=lambda device: asked.append(device) or types.SimpleNamespace(ptr=0),
+                                  Device=lambda device: contextlib.nullcontext(device))
+sys.modules["cupy"] = cupy
+Array.__module__, Rows.__module__ = "cupy", "cupyx.scipy.sparse._csr"
+found = gnomon.sketch(Array(X.shape, fill=X), S)
+check(isinstance(found, Array) and (found.host == expected).all() and asked and set(asked) == {0}, "CuPy's array, in and out")
+given = Array((20, 16))
+check(gnomon.sketch(Array(X.shape, fill=X), S, out=given) is given and (given.host == expected).all(), "CuPy's output")
+few = np.where(np.abs(X) > 1, X, np.float32(0))
+few[4] = 0
+for index in (np.int32, np.int64):
+    try:
+        found = gnomon.sketch(Rows(few, index), S)
+        check(np.allclose(found.host, gnomon.sketch(few, S, device="cpu"), rtol=1e-4, atol=1e-4), "CuPy's sparse rows", index)
+    except gnomon.DeviceError as error:
+        check("the simulated GPU" in str(error), error)
+wrong = Rows(few)
+wrong.format = "csc"
+for call, word in ((lambda: gnomon.sketch(wrong, S), "tocsr"), (lambda: gnomon.neighbors(Rows(few), n_neighbors=3), "dense")):
+    try:
+        call()
+        check(False, "sparse rows pass")
+    except TypeError as error:
+        check(word in str(error), error)
+torn = Rows(few)
+torn.indices = Array((5,), np.int32, 0)
+try:
+    gnomon.sketch(torn, S)
+    check(False, "torn rows pass")
+except ValueError as error:
+    check("column indices" in str(error), error)
 
 there.host[3, 17] = np.nan
 try:

@@ -1,4 +1,5 @@
-"""Arrays in a GPU's memory as the library's views: of PyTorch, of ``__cuda_array_interface__``, of DLPack. None is copied."""
+"""Arrays in a GPU's memory as the library's views: of PyTorch, of CuPy, of ``__cuda_array_interface__``, of DLPack. None is
+copied but 32-bit indices of sparse rows, there."""
 from __future__ import annotations
 
 import ctypes
@@ -91,30 +92,70 @@ class Placed:
 
 
 class PlacedRows(Placed):
-    """Sparse rows in a GPU's memory, a CSR tensor of PyTorch's, and their view."""
+    """Sparse rows in a GPU's memory, a CSR tensor of PyTorch's or CuPy's CSR matrix, and their view.
+
+    ``parts`` are its row pointers, column indices and values, contiguous, the first two of 64 bits; ``addresses`` where they
+    lie.
+    """
 
     __slots__ = ("_kept",)
     sparse = True
 
-    def __init__(self, x: Any, name: str, known: _Torch):
-        if x.dim() != 2:
-            raise ValueError(f"{name}: Expected 2D array, got {x.dim()}D array instead")
-        values = x.values().contiguous()
-        code = known.codes.get(values.dtype)
+    def __init__(self, array: Any, name: str, code: Optional[int], shape: Any, parts: tuple[Any, Any, Any],
+                 addresses: tuple[int, int, int], device: int, stream: int,
+                 empty: Callable[[tuple[int, int], np.dtype], Any], bring: Callable[[np.ndarray], Any]):
+        offsets, indices, values = parts
         if code is None:
             raise ValueError(f"{name} has dtype {values.dtype}; it must be a real floating point or integer type")
-        offsets, indices = (part.to(known.module.int64).contiguous() for part in (x.crow_indices(), x.col_indices()))
-        rows, cols = (int(n) for n in x.shape)
+        rows, cols = (int(n) for n in shape)
         if len(offsets) != rows + 1 or len(indices) != len(values):
             raise ValueError(f"{name}: {len(offsets)} row pointers, {len(indices)} column indices and {len(values)} values "
                              f"do not make {rows} rows")
-        self.array, self.code, self.device, self.shape = x, code, x.get_device(), (rows, cols)
-        self.stream = known.stream(self.device) or _LEGACY
-        self.empty, self.bring, self.writable = functools.partial(known.empty, x), functools.partial(known.bring, x), False
-        self._kept = (offsets, indices, values)
+        self.array, self.code, self.device, self.shape = array, code, device, (rows, cols)
+        self.stream, self.empty, self.bring, self.writable = stream, empty, bring, False
+        self._kept = parts
         index = ctypes.POINTER(ctypes.c_int64)
-        self.view: Any = _abi.gnomon_csr(rows, cols, ctypes.cast(offsets.data_ptr(), index),
-                                         ctypes.cast(indices.data_ptr(), index), values.data_ptr() or None, code)
+        self.view: Any = _abi.gnomon_csr(rows, cols, ctypes.cast(addresses[0], index), ctypes.cast(addresses[1], index),
+                                         addresses[2] or None, code)
+
+
+def _torch_rows(x: Any, name: str, known: _Torch) -> PlacedRows:
+    if x.dim() != 2:
+        raise ValueError(f"{name}: Expected 2D array, got {x.dim()}D array instead")
+    offsets, indices = (part.to(known.module.int64).contiguous() for part in (x.crow_indices(), x.col_indices()))
+    values = x.values().contiguous()
+    device = x.get_device()
+    return PlacedRows(x, name, known.codes.get(values.dtype), x.shape, (offsets, indices, values),
+                      (offsets.data_ptr(), indices.data_ptr(), values.data_ptr()), device, known.stream(device) or _LEGACY,
+                      functools.partial(known.empty, x), functools.partial(known.bring, x))
+
+
+class _CuPy:
+    """What a call asks of CuPy for arrays of one GPU."""
+
+    def __init__(self, cupy: Any, device: int):
+        self.module, self.device = cupy, device
+        self.stream: int = cupy.cuda.get_current_stream(device).ptr or _LEGACY
+
+    def empty(self, shape: tuple[int, int], dtype: np.dtype) -> Any:
+        with self.module.cuda.Device(self.device):
+            return self.module.empty(shape, dtype)
+
+    def bring(self, host: np.ndarray) -> Any:
+        with self.module.cuda.Device(self.device):
+            return self.module.asarray(host)
+
+
+def _cupy_rows(x: Any, name: str) -> PlacedRows:
+    if getattr(x, "format", None) != "csr":
+        raise TypeError(f"{name} is sparse, of CuPy's format {getattr(x, 'format', '?')}; on a GPU it must be csr: give "
+                        f"{name}.tocsr()")
+    known = _CuPy(sys.modules["cupy"], int(x.data.device.id))
+    with known.module.cuda.Device(known.device):
+        offsets, indices = (known.module.ascontiguousarray(part, np.int64) for part in (x.indptr, x.indices))
+        values = known.module.ascontiguousarray(x.data)
+    return PlacedRows(x, name, _TYPESTR.get(values.dtype.str[1:]), x.shape, (offsets, indices, values),
+                      (offsets.data.ptr, indices.data.ptr, values.data.ptr), known.device, known.stream, known.empty, known.bring)
 
 
 def _torch(x: Any, name: str, torch: Any, rows: bool) -> Placed:
@@ -125,7 +166,7 @@ def _torch(x: Any, name: str, torch: Any, rows: bool) -> Placed:
     if x.requires_grad:
         raise ValueError(f"{name} requires a gradient, which no call here passes on: give {name}.detach()")
     if rows and x.layout is torch.sparse_csr:
-        return PlacedRows(x, name, known)
+        return _torch_rows(x, name, known)
     if x.layout is not known.strided:
         raise TypeError(f"{name} is a tensor of layout {x.layout}; on a GPU it must be dense")
     code = known.codes.get(x.dtype)
@@ -162,17 +203,8 @@ def _interface(x: Any, name: str) -> Placed:
         raise ValueError(f"{name} is not aligned to its elements")
     device, empty, bring = getattr(getattr(x, "device", None), "id", None), None, None
     if type(x).__module__.split(".")[0] == "cupy":
-        cupy: Any = sys.modules["cupy"]
-        stream = cupy.cuda.get_current_stream().ptr or _LEGACY
-
-        def empty(shape: tuple[int, int], dtype: np.dtype) -> Any:
-            with cupy.cuda.Device(device):
-                return cupy.empty(shape, dtype)
-
-        def bring(host: np.ndarray) -> Any:
-            with cupy.cuda.Device(device):
-                return cupy.asarray(host)
-
+        known = _CuPy(sys.modules["cupy"], int(device or 0))
+        stream, empty, bring = known.stream, known.empty, known.bring
     return Placed(x, name, address, _TYPESTR[typestr[1:]], shape, [one // size for one in strides], int(device or 0),
                   stream, empty, bring, not readonly)
 
@@ -225,6 +257,10 @@ def placed(x: Any, name: str, rows: bool = False) -> Optional[Placed]:
         return None
     if hasattr(x, "__cuda_array_interface__"):
         return _interface(x, name)
+    if type(x).__module__.startswith("cupyx.scipy.sparse"):
+        if rows:
+            return _cupy_rows(x, name)
+        raise TypeError(f"{name} is sparse; on a GPU it must be dense")
     ask = getattr(x, "__dlpack_device__", None)
     if ask is None:
         return None

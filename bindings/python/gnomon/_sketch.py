@@ -123,8 +123,9 @@ def sketch(X: ArrayLike, n_components: Union[int, str, Operator], *, kind: str =
     X : array-like or sparse matrix of shape (n_samples, n_features), or iterator of them
         Points of any numeric type and any strides; they are not copied. Of an iterator of pieces (rows, all of as many
         features) the result is an iterator of their sketches, with the bits of one call. Arrays in a GPU's memory
-        (PyTorch's, also sparse ones of its layout ``sparse_csr``; CuPy's, ``__cuda_array_interface__``, DLPack) stay
-        there, and so does the sketch, an array of the same library; the work is done on that library's current stream.
+        (PyTorch's, also sparse ones of its layout ``sparse_csr``; CuPy's, also its CSR matrices; those of
+        ``__cuda_array_interface__`` and DLPack) stay there, and so does the sketch, an array of the same library; the work
+        is done on that library's current stream.
     n_components : int, "auto" or Operator
         ``"auto"``: as many as `min_dim` asks for at ``eps``. An operator is applied as it is.
     kind : str

@@ -78,11 +78,23 @@ static bool step(void)
     return true;
 }
 
+/* The legacy default stream has a number for an address; it is there from its first use on. */
+static stream *known(cudaStream_t at)
+{
+    static stream legacy;
+    stream *s = reinterpret_cast<stream *>(at);
+    const bool is_legacy = at == cudaStreamLegacy;
+    if (is_legacy) s = &legacy;
+    if (std::find(streams.begin(), streams.end(), s) != streams.end()) return s;
+    if (!is_legacy) broken("an unknown stream");
+    streams.push_back(s);
+    return s;
+}
+
 static cudaError_t put(cudaStream_t at, std::function<void()> run, std::shared_ptr<long> e,
                        long record)
 {
-    stream *s = reinterpret_cast<stream *>(at);
-    if (std::find(streams.begin(), streams.end(), s) == streams.end()) broken("an unknown stream");
+    stream *s = known(at);
     s->queue.push_back({run, e, record});
     if (roll() % 4 == 0) step();
     return cudaSuccess;
@@ -220,7 +232,7 @@ cudaError_t cudaStreamCreate(cudaStream_t *at)
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t at)
 {
-    stream *s = reinterpret_cast<stream *>(at);
+    stream *s = known(at);
     while (!s->queue.empty())
         if (!step()) broken("streams that wait for each other");
     return cudaSuccess;
