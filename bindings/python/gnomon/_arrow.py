@@ -209,7 +209,8 @@ def _shown(address: int, count: int, dtype: Any) -> np.ndarray:
     """So many numbers at an address; for none it may be 0."""
     if not count:
         return np.empty(0, dtype)
-    return np.frombuffer((ctypes.c_char * (count * np.dtype(dtype).itemsize)).from_address(address), dtype)
+    memory: Any = (ctypes.c_char * (count * np.dtype(dtype).itemsize)).from_address(address)
+    return np.frombuffer(memory, dtype)
 
 
 def _of_offsets(array: Any, owner: Any, dtype: Any, name: str) -> Texts:

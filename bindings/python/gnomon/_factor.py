@@ -341,13 +341,12 @@ def svd(X: Any, n_components: Optional[int] = None, *, n_oversamples: int = 10, 
     if descriptor is not None:
         options.descriptor = descriptor
     found = _abi.gnomon_svd(struct_size=ctypes.sizeof(_abi.gnomon_svd))
-    pieces, factors = _comes_in_pieces(X), None
-    if not pieces:
-        x = anywhere(X, "X")
+    x, factors = None if _comes_in_pieces(X) else anywhere(X, "X"), None
+    if x is not None:
         device, options.device_stream = place(device, configured_device(), x)
         factors = _Factors(x, options) if isinstance(x, Placed) else None
     with lease(_NAMES, n_jobs, device, progress) as ctx:
-        if pieces:
+        if x is None:
             rows = Rows(X, ctx.context, None if n_samples is None else integer(n_samples, "n_samples"))
             ctx.call(lib.gnomon_svd_stream, ctypes.byref(rows.struct), ctypes.byref(options), ctypes.byref(found))
         else:
@@ -454,7 +453,7 @@ def hosvd(X: ArrayLike, ranks: Union[int, Sequence[int], None] = None, *, tol: f
     if ranks is None and tol == 0:
         raise ValueError("ranks and tol: one of them must be given")
     if ranks is not None:
-        each = [ranks] * x.ndim if hasattr(ranks, "__index__") else list(ranks)
+        each: list[Any] = [ranks] * x.ndim if hasattr(ranks, "__index__") else list(ranks)  # type: ignore[arg-type]
         if len(each) != x.ndim:
             raise ValueError(f"ranks has {len(each)} elements; X has {x.ndim} dimensions")
         wanted = (ctypes.c_int64 * x.ndim)(*(integer(rank, "ranks", 1) for rank in each))

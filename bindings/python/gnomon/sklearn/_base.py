@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 try:
-    from sklearn.utils.validation import validate_data as _validate_data
+    from sklearn.utils.validation import validate_data as _validate_data  # type: ignore
 except ImportError:  # scikit-learn before 1.6
     def _validate_data(estimator: Any, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
         if "ensure_all_finite" in checks:
@@ -59,7 +59,8 @@ class Base(BaseEstimator):  # type: ignore[misc]
     """Pickles carry the version of their contents, so that an older package refuses what it can't know."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_gnomon_pickle": PICKLE_VERSION}
+        state: Any = super().__getstate__()
+        return {**state, "_gnomon_pickle": PICKLE_VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)

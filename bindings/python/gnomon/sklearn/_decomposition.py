@@ -26,6 +26,7 @@ def _iterations(value: Any, name: str) -> Union[int, str]:
 
 
 class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):  # type: ignore[misc]
+    components_: np.ndarray
 
     @property
     def _n_features_out(self) -> int:
@@ -35,7 +36,7 @@ class _Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):  
         return np.asarray(X @ self.components_.T.astype(X.dtype, copy=False))
 
     def _back(self, X: Any) -> Any:
-        X = check_array(X, dtype=FLOATS, accept_sparse="csr")
+        X = check_array(X, dtype=FLOATS, accept_sparse="csr")  # type: ignore
         if X.shape[1] != self._n_features_out:
             raise ValueError(f"X has {X.shape[1]} columns; there are {self._n_features_out} components")
         return X
@@ -123,7 +124,7 @@ class TruncatedSVD(_Decomposition):
         projected = self._product(X)
         self.explained_variance_ = np.var(projected, axis=0)
         if hasattr(X, "tocsr"):
-            total = mean_variance_axis(X, axis=0)[1].sum()
+            total = mean_variance_axis(X, axis=0)[1].sum()  # type: ignore
         else:
             total = np.var(X, axis=0).sum()
         with np.errstate(divide="ignore", invalid="ignore"):

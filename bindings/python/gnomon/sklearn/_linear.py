@@ -24,7 +24,12 @@ def _weighted(X: Any, root: np.ndarray) -> Any:
 
 
 class _Linear(MultiOutputMixin, RegressorMixin, Base):  # type: ignore[misc]
+    fit_intercept: bool
+    max_iter: Optional[int]
     n_iter_: int
+    positive: bool
+    random_state: Any
+    tol: float
 
     def _alphas(self, targets: int) -> np.ndarray:
         return np.zeros(targets)
@@ -75,8 +80,9 @@ class _Linear(MultiOutputMixin, RegressorMixin, Base):  # type: ignore[misc]
         right = np.array(y.reshape(len(y), -1), np.float64)
         alphas = self._alphas(right.shape[1])
         root: Optional[np.ndarray] = None
+        weights: Optional[np.ndarray] = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
             if (weights < 0).any():
                 raise ValueError("sample_weight has negative weights")
             root = np.sqrt(weights)
@@ -86,11 +92,11 @@ class _Linear(MultiOutputMixin, RegressorMixin, Base):  # type: ignore[misc]
                 from scipy.sparse import csr_matrix, hstack
                 X = hstack([X, csr_matrix(np.ones((X.shape[0], 1), X.dtype))], format="csr")
             else:
-                if sample_weight is not None and not weights.any():
+                if weights is not None and not weights.any():
                     raise ValueError("sample_weight: all weights are 0")
-                x_mean = np.average(X, axis=0, weights=None if root is None else weights).astype(np.float64)
+                x_mean = np.average(X, axis=0, weights=weights).astype(np.float64)
                 X = X - x_mean
-            y_mean = np.average(right, axis=0, weights=None if root is None else weights)
+            y_mean = np.average(right, axis=0, weights=weights)
             right -= y_mean
         if root is not None:
             X, right = _weighted(X, root), right * root[:, None]

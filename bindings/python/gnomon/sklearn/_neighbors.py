@@ -60,6 +60,15 @@ class _Search(Base):
     """What the search and the transformers share. Indexes are made when the first query of their kind comes, and are not
     pickled: the points and the seed make them again."""
 
+    algorithm: str
+    metric: str
+    metric_params: Any
+    n_features_in_: int
+    n_jobs: Optional[int]
+    p: float
+    random_state: Any
+    recall: Optional[float]
+
     def _resolve(self) -> _Metric:
         choice(self.algorithm, "algorithm", ("auto", "ball_tree", "kd_tree", "brute"))
         metric = self.metric

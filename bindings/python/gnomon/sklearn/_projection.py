@@ -19,6 +19,12 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):  # t
     """What all of them share. The operator is never stored: a fitted estimator holds, and is pickled with, its descriptor
     alone. ``components_`` is made when it is asked for."""
 
+    compute_inverse_components: bool
+    eps: float
+    n_components: Any
+    n_features_in_: int
+    random_state: Any
+
     def _kind(self) -> tuple[str, dict[str, Any]]:
         raise NotImplementedError
 
@@ -124,7 +130,7 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):  # t
         """
         check_is_fitted(self, "operator_")
         from sklearn.utils import check_array
-        X = check_array(X, dtype=[np.float64, np.float32], accept_sparse=["csr", "csc"])
+        X = check_array(X, dtype=[np.float64, np.float32], accept_sparse=["csr", "csc"])  # type: ignore
         if self.compute_inverse_components:
             inverse: Any = self.inverse_components_
         else:
