@@ -1,13 +1,14 @@
 """gnomon.torch's projectors beside fast_jl, TRAK's kernels, and the package sjlt: gradients that lie on the GPU as PyTorch's
 tensors.
 
-usage: projectors.py [--json FILE] [--least-seconds S] [--most-seconds S] [--budget-seconds S]
+usage: projectors.py [--json FILE [--resume]] [--least-seconds S] [--most-seconds S] [--budget-seconds S]
 
 Needs PyTorch and a GPU; a peer that can't be imported is left out, and the record says so. Times are medians of calls that
 end when the work is done, after one that does not count; where one call takes longer than a quarter of --most-seconds, the
 first counts and is the only one. What would take longer than --most-seconds by the time of a smaller job is
 left out. A way that may read out of its memory runs in a process of its own, since it takes the GPU's context with it. A
-job is right when the projection of the batch's last gradient is that of this gradient alone.
+job is right when the projection of the batch's last gradient is that of this gradient alone. --resume keeps what the file has
+of the same GPU and does what no time was left for.
 """
 import argparse
 import json
@@ -156,16 +157,22 @@ def one(name, size, k, x, timer):
     return case
 
 
+def key(case):
+    return "|".join(str(case[name]) for name in ("way", "d", "n", "dtype", "k"))
+
+
 def work(names, sizes, options):
     """The jobs of a child process: a line of JSON for each."""
     timer = Timer(options.least_seconds, options.most_seconds, options.budget_seconds)
-    known = json.loads(options.known)
+    known, done = json.loads(options.known), json.loads(options.done)
     for size in sizes:
         x = [None]
         for name in names:
             for k in KS:
                 d, n, dtype = size
                 case = {"way": name, "library": WAYS[name][0], "family": WAYS[name][1], "d": d, "n": n, "dtype": dtype, "k": k}
+                if key(case) in done:
+                    continue
                 guess = known.get(f"{name}|{n}|{k}", 0) * 100 / 1e3 if d == 10 ** 9 else 0
                 if guess > options.most_seconds:
                     case["left_out"] = f"by the time at 10^7 it takes {guess:.0f} s"
@@ -241,7 +248,8 @@ def layers(options):
 def child(job, options, results, left, save):
     command = [sys.executable, os.path.abspath(__file__), "--job", json.dumps(job), "--least-seconds", str(options.least_seconds),
                "--most-seconds", str(options.most_seconds), "--budget-seconds", str(max(1.0, left)), "--known",
-               json.dumps({f"{r['way']}|{r['n']}|{r['k']}": r["ms"] for r in results if r.get("d") == 10 ** 7 and "ms" in r})]
+               json.dumps({f"{r['way']}|{r['n']}|{r['k']}": r["ms"] for r in results if r.get("d") == 10 ** 7 and "ms" in r}),
+               "--done", json.dumps([key(r) for r in results if "job" not in r])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         for line in running.stdout:
             if not line.startswith("RECORD "):
@@ -275,7 +283,9 @@ def main():
     p.add_argument("--most-seconds", type=float, default=20)
     p.add_argument("--budget-seconds", type=float, default=600)
     p.add_argument("--job", help=argparse.SUPPRESS)
+    p.add_argument("--resume", action="store_true")
     p.add_argument("--known", default="{}", help=argparse.SUPPRESS)
+    p.add_argument("--done", default="[]", help=argparse.SUPPRESS)
     options = p.parse_args()
     if options.job:
         job = json.loads(options.job)
@@ -291,7 +301,15 @@ def main():
               "memory_bytes": torch.cuda.get_device_properties(0).total_memory, "commit": os.environ.get("GNOMON_COMMIT", ""),
               "date": time.strftime("%Y-%m-%d"), "settings": {key: getattr(options, key) for key in ("least_seconds", "most_seconds")},
               "results": results}
-    jobs = [("pieces",), ("layers",)] + [("sizes", names, sizes) for names, sizes in groups()]
+    if options.resume:
+        with open(options.json) as f:
+            old = json.load(f)
+        if old["gpu"] != record["gpu"]:
+            sys.exit(f"{options.json} is of {old['gpu']}, this is {record['gpu']}")
+        record["commit"], record["date"] = old["commit"], old["date"]
+        results += [r for r in old["results"] if r.get("left_out") != "no time was left"]
+    finished = {r["job"] for r in results if "ms" in r and "job" in r}
+    jobs = [job for job, name in ((("pieces",), "48 tensors"), (("layers",), "linear layer")) if name not in finished] + [("sizes", names, sizes) for names, sizes in groups()]
 
     def save():
         if options.json:
