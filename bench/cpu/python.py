@@ -79,17 +79,20 @@ def rows(rounds):
 
 
 def imports(rounds):
-    """Seconds of the import of the package, NumPy's within it, and of NumPy's alone; compiled before, as pip does it."""
+    """Seconds of imports, compiled before, as pip does it: NumPy alone; the package, which imports nothing more; with its first
+    function, which imports NumPy and opens the library; and that where NumPy is imported already."""
+    ways = {"numpy": ("", "import numpy"), "gnomon": ("", "import gnomon"), "first": ("", "import gnomon; gnomon.sketch"),
+            "beside numpy": ("import numpy; ", "import gnomon; gnomon.sketch")}
     found = {}
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    for module in ("numpy", "gnomon"):
+    for name, (before, code) in ways.items():
         times = []
         for _ in range(rounds + 1):
-            out = subprocess.run([sys.executable, "-c", "import time; t = time.perf_counter(); "
-                                  f"import {module}; print(time.perf_counter() - t)"], capture_output=True, text=True,
+            out = subprocess.run([sys.executable, "-c", f"import time; {before}t = time.perf_counter(); "
+                                  f"{code}; print(time.perf_counter() - t)"], capture_output=True, text=True,
                                  check=True, env=environment)
             times.append(float(out.stdout))
-        found[module] = statistics.median(times[1:])
+        found[name] = statistics.median(times[1:])
     return found
 
 
@@ -122,6 +125,40 @@ def cases():
            neighbors.KNeighborsTransformer(n_neighbors=10, algorithm="brute", n_jobs=-1))
     yield ("ridge", "100,000 x 100 float64", tall, y, ours.SketchedRidge(random_state=0),
            linear_model.Ridge(solver="cholesky"))
+
+
+class InLibrary:
+    """Seconds that calls of the library's functions take, while it is in force."""
+
+    def __enter__(self):
+        self.seconds, self.before = 0.0, dict(vars(lib))
+        for name in _abi.FUNCTIONS:
+            setattr(lib, name, self.timed(getattr(lib, name)))
+        return self
+
+    def timed(self, function):
+        def call(*arguments):
+            begin = time.perf_counter()
+            try:
+                return function(*arguments)
+            finally:
+                self.seconds += time.perf_counter() - begin
+        return call
+
+    def __exit__(self, *error):
+        vars(lib).clear()
+        vars(lib).update(self.before)
+
+
+def beside_c(run, rounds):
+    """Medians of an estimator's seconds, and of those of them that pass in the library."""
+    found = []
+    for _ in range(rounds + 1):
+        with InLibrary() as inside:
+            begin = time.perf_counter()
+            run()
+            found.append((time.perf_counter() - begin, inside.seconds))
+    return [statistics.median(column) for column in zip(*found[1:])]
 
 
 K, RECALL = 10, 0.9
@@ -206,8 +243,10 @@ def main():
         with open(options.output) as file:
             record = json.load(file)
     record["cpu"] = processor()
-    record["facts"] = {"threads": len(os.sched_getaffinity(0)), "python": platform.python_version(), "numpy": np.__version__,
-                       "scipy": scipy.__version__, "scikit-learn": sklearn.__version__, "blas": gnomon.svd_blas()}
+    facts = {"threads": len(os.sched_getaffinity(0)), "python": platform.python_version(), "numpy": np.__version__,
+             "scipy": scipy.__version__, "scikit-learn": sklearn.__version__, "blas": gnomon.svd_blas().split(" (")[0],
+             "commit": os.environ.get("GNOMON_COMMIT", "")}
+    record.setdefault("facts", {}).update({part: facts for part in parts})
     if "calls" in parts:
         record.update(call_seconds=overhead(options.rounds), row_seconds=rows(options.rounds),
                       import_seconds=imports(options.rounds))
@@ -223,6 +262,8 @@ def main():
         record["cases"][name] = {"what": what, "who": {
             who: {"seconds": side[0], "processor_seconds": side[1], "others": side[2]}
             for who, side in zip(("gnomon", "scikit-learn"), sides)}}
+        whole, inside = beside_c(lambda: run(mine), options.rounds)
+        record["cases"][name]["in_library"] = {"seconds": whole, "library_seconds": inside}
         print(name, what, *(f"{side[0]:.3f} s ({side[1]:.3f} s of processors)" for side in sides))
     if "searches" in parts:
         record["searches"] = searches(options.rounds)

@@ -17,6 +17,7 @@ import lsh
 import lstsq
 import model
 import peers
+import projectors
 import python
 import sparse
 import guarantee
@@ -239,6 +240,7 @@ def index():
              "lsh.md": "hashing and tables on GPUs, and the LSH pipelines of a report compared with ours",
              "dedup.md": "deduplication of texts: times beside rensa and datasketch, and corpora that are made to be hard",
              "python.md": "the Python package: calls, estimators beside scikit-learn's, searches beside FAISS and pynndescent",
+             "projectors.md": "projectors of gradients on GPUs beside fast_jl and sjlt",
              "sparse.md": "sparse rows: joins, searches and factorisations of texts, beside SciPy, sparse-dot-topn and scikit-learn",
              "search.md": "exact search on CPUs beside FAISS, at every level of instructions from AVX2 to AMX",
              "threads.md": "what each job gains from more threads, beside SGEMM and a read of memory",
@@ -267,6 +269,7 @@ threads.make()
 search.make()
 dedup.make()
 python.make()
+projectors.make()
 guarantee.make()
 gpu.make()
 readme = peers.readme((ROOT / "README.md").read_text())
