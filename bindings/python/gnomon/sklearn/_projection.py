@@ -10,6 +10,7 @@ from sklearn.exceptions import DataDimensionalityWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import seed_of
+from .._errors import ArgumentError
 from .._operator import Operator
 from .._sketch import sketch
 from ._base import SPARSE, Base, validate
@@ -28,8 +29,26 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):  # t
     def _kind(self) -> tuple[str, dict[str, Any]]:
         raise NotImplementedError
 
-    def _checked(self, X: Any, reset: bool) -> Any:
-        return validate(self, X, accept_sparse=SPARSE, reset=reset)
+    def _checked(self, X: Any, reset: bool, finite: bool = True) -> Any:
+        return validate(self, X, accept_sparse=SPARSE, reset=reset, ensure_all_finite=finite)
+
+    def _projected(self, given: Any, X: Any, reset: bool) -> Any:
+        """Projects checked points of which nobody has looked whether they are finite: the library does. scikit-learn says it
+        where they are not."""
+        try:
+            if self.operator_.shape[1] > self.n_features_in_:
+                X = self._checked(given, reset=reset)
+                found = X @ self._dense().T.astype(X.dtype)
+            else:
+                found = sketch(X, self.operator_, dtype=X.dtype, n_jobs=getattr(self, "n_jobs", None))
+        except ArgumentError as error:
+            if error.status == "GNOMON_ERROR_NONFINITE":
+                self._checked(given, reset=reset)
+            raise
+        if not getattr(self, "dense_output", True) and hasattr(X, "tocsr"):
+            from scipy.sparse import csr_matrix
+            return csr_matrix(found)
+        return found
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Draws the operator for so many features.
@@ -44,7 +63,9 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):  # t
         -------
         self
         """
-        X = self._checked(X, reset=True)
+        return self._fit(self._checked(X, reset=True))
+
+    def _fit(self, X: Any) -> Any:
         n_samples, n_features = X.shape
         n_components = self.n_components
         if isinstance(n_components, str):
@@ -107,15 +128,23 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):  # t
             float32 for float32, else float64.
         """
         check_is_fitted(self, "operator_")
-        X = self._checked(X, reset=False)
-        if self.operator_.shape[1] > self.n_features_in_:
-            found = X @ self._dense().T.astype(X.dtype)
-        else:
-            found = sketch(X, self.operator_, dtype=X.dtype, n_jobs=getattr(self, "n_jobs", None))
-        if not getattr(self, "dense_output", True) and hasattr(X, "tocsr"):
-            from scipy.sparse import csr_matrix
-            return csr_matrix(found)
-        return found
+        return self._projected(X, self._checked(X, reset=False, finite=False), reset=False)
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]
+        """Takes the points' shape and type, and projects them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            float32 for float32, else float64.
+        """
+        checked = self._checked(X, reset=True, finite=False)
+        return self._fit(checked)._projected(X, checked, reset=True)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Back to the space of the features, by the pseudo-inverse of the components.

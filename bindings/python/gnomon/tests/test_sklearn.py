@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 sklearn = pytest.importorskip("sklearn")
+scipy_sparse = pytest.importorskip("scipy.sparse")
 
 from sklearn import random_projection  # noqa: E402
 from sklearn.base import clone  # noqa: E402
@@ -83,3 +84,29 @@ def test_every_kind_is_the_functions(kind):
 def test_refused(arguments):
     with pytest.raises(ValueError):
         RandomProjection(**{"n_components": 4, **arguments}).fit(X)
+
+
+@pytest.mark.parametrize("make", [lambda: GaussianRandomProjection(4, random_state=0), lambda: SparseRandomProjection(4, random_state=0),
+                                  lambda: RandomProjection(4, kind="sjlt", random_state=0)])
+@pytest.mark.parametrize("form", [np.asarray, scipy_sparse.csr_matrix, scipy_sparse.coo_matrix])
+def test_the_library_looks_for_nan_and_scikit_learn_says_it(make, form):
+    X = np.random.default_rng(0).normal(size=(30, 20))
+    for dtype in (np.float32, np.float64):
+        fitted = make().fit(form(X.astype(dtype)))
+        whole = make().fit_transform(form(X.astype(dtype)))
+        assert whole.tobytes() == fitted.transform(form(X.astype(dtype))).tobytes() and whole.dtype == dtype
+        for bad, word in ((np.nan, "NaN"), (np.inf, "infinity")):
+            wrong = X.astype(dtype)
+            wrong[3, 7] = bad
+            for call in (lambda: make().fit(form(wrong)), lambda: make().fit_transform(form(wrong)), lambda: fitted.transform(form(wrong))):
+                with pytest.raises(ValueError, match=f"Input X contains {word}"):
+                    call()
+    few = X[:, :2].copy()  # more components than features: NumPy makes the product
+    with pytest.warns(UserWarning, match="n_features < n_components"):
+        assert make().fit_transform(form(few)).shape == (30, 4)
+    few[1, 1] = np.nan
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="Input X contains NaN"):
+        make().fit_transform(form(few))
+    named = make().set_output(transform="default").fit(X)
+    with pytest.raises(ValueError, match="30 features"):
+        named.transform(np.zeros((2, 30)))
