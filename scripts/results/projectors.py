@@ -17,7 +17,7 @@ def told(r):
     if "ms" in r:
         return figure(r["ms"])
     if "failed" in r:
-        return "fails: " + r["failed"].removeprefix("CUDA error: ")
+        return "fails: " + r["failed"].removeprefix("CUDA error: ").split(". ")[0]
     return "left out: " + r["left_out"]
 
 
@@ -118,8 +118,8 @@ it is used: [python.md](../reference/python.md).
 - sjlt stores the operator, 9 bytes a nonzero, so 9 GB for D = 10^9 with one a column; making it is not in the times. The
   quicker of its default of 84 blocks and of 264, twice the multiprocessors, counts. Ours stores nothing.
 - *Wrong*: the projection of the batch's last gradient is not that of this gradient alone. fast_jl's index has 32 bits
-  without a sign, so that D = 10^9 is right for four gradients a call; with more it reads others' coordinates, and its times
-  are those of wrong results. sjlt's index has 31 bits: more than two gradients of 10^9 end with an illegal memory access, so
+  without a sign, enough for four gradients of 10^9 a call by its source; with more it reads others' coordinates, and its
+  times are those of wrong results. sjlt's index has 31 bits: more than two gradients of 10^9 end with an illegal memory access, so
   it gets two a call.
 - 32 gradients of 10^9 in fp32 take 119 GiB; they are of fp16.
 - fast_jl and sjlt were compiled from their sources as they are, for compute capability 9.0 with CUDA 13.0.
