@@ -33,7 +33,7 @@ def as_array(x: ArrayLike, name: str) -> np.ndarray:
     """An array of anything that has one to show: NumPy's, a buffer, ``__array_interface__``, DLPack, a column
     of fixed-size lists by Arrow's PyCapsule interface, nested lists."""
     if isinstance(x, np.ndarray):
-        if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):  # type: ignore[no-untyped-call]
             raise ValueError(f"{name} is a masked array with masked elements, which have no value here")
         return np.asarray(x)
     if isinstance(x, (str, bytes, dict, set, frozenset)) or x is None:

@@ -351,6 +351,16 @@ def dedup_merge(paths: Iterable[Any], *, similarity: float = 0.8, recall: float 
         Documents are numbered in the order of their names.
     names : list of str
         The documents' names.
+
+    Examples
+    --------
+    >>> import gnomon, os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     whole = os.path.join(folder, "whole")
+    ...     gnomon.dedup_sign(["one line of text", "one line of text", "quite another one"], whole, names="xyz")
+    ...     found, names = gnomon.dedup_merge([whole])
+    >>> names, found.kept
+    (['x', 'y', 'z'], array([0, 2]))
     """
     options = _found_by(similarity, recall, bands, rows, unverified, bucket, keep, random_state)
     options.ngram = 0

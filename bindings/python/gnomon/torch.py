@@ -315,6 +315,12 @@ class CudaProjector(BasicProjector):
         Accepted and not needed: any batch is taken.
     **options
         As for `BasicProjector`.
+
+    Examples
+    --------
+    >>> from gnomon.torch import CudaProjector
+    >>> CudaProjector(1000, 64, 0, "normal", "cuda:0", 32)
+    CudaProjector(1000, 64, seed=0, proj_type='gaussian')
     """
 
     def __init__(self, grad_dim: Optional[int] = None, proj_dim: int = 512, seed: int = 0, proj_type: str = "rademacher",

@@ -1,5 +1,7 @@
 """What importing the package imports, and when."""
 import ast
+import importlib
+import inspect
 import os
 import pathlib
 import subprocess
@@ -76,3 +78,14 @@ def test_an_older_library_is_refused(tmp_path):
     words = fresh("import gnomon\ntry:\n    gnomon.sketch\nexcept ImportError as error:\n    print(error)",
                   GNOMON_LIBRARY=str(tmp_path / "old.so"))
     assert "older" in words
+
+
+@pytest.mark.parametrize("module", ["gnomon", "gnomon.sklearn", "gnomon.torch"])
+def test_what_is_called_has_an_example(module):
+    """Of the classes those that a user makes; the others are results."""
+    pytest.importorskip({"gnomon.sklearn": "sklearn", "gnomon.torch": "torch"}.get(module, "numpy"))
+    home = importlib.import_module(module)
+    made = {"Operator", "Index", "Sketcher", "SparseIndex"} if module == "gnomon" else set(home.__all__)
+    called = [name for name in home.__all__ if name in made or inspect.isfunction(getattr(home, name))]
+    assert len(called) >= 6
+    assert [name for name in called if ">>> " not in inspect.getdoc(getattr(home, name))] == []
