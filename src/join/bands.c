@@ -261,7 +261,10 @@ static gnomon_status choose_sketch(bands *b)
     }
     if (b->sketch.directions > 0)
         gnomon_join_say(join, "a sketch of %d coordinates in %s lets %.2g of the pairs pass",
-                        (int)b->sketch.steps, b->sketch.most > 0 ? "16 bits" : "fp32",
+                        (int)b->sketch.steps,
+                        b->sketch.bits == 8    ? "8 bits"
+                        : b->sketch.bits == 16 ? "16 bits"
+                                               : "fp32",
                         b->sketch.pass);
     return GNOMON_OK;
 }

@@ -16,15 +16,21 @@ enum { GNOMON_SKETCH_MOST = 128 }; /* directions */
 
 typedef struct gnomon_join_sketch {
     gnomon_search search; /* metric, kernels, centre: what keys and errors read of one */
-    double *v;            /* directions x cols, row-major */
-    int64_t directions;   /* of the filter; 0: none pays */
-    int64_t second;       /* of the second filter, at least as many */
-    int64_t steps;        /* of the filter: directions, the rest, and two under COSINE */
-    int64_t ld;           /* words of a packed query */
-    int most;             /* the largest 16-bit coordinate; 0: coordinates stay fp32 */
-    double defect; /* how far from the truth products in these coordinates may be, as a share of
-                      the norms' product */
-    double pass;   /* share of some pairs that went through */
+    const gnomon_kernels *kernels;
+    float *v;           /* directions as the lanes of tiles: tiles x cols x GNOMON_LANES */
+    int64_t directions; /* of the filter; 0: none pays */
+    int64_t second;     /* of the second filter, at least as many */
+    bool twice;         /* there is a second filter */
+    int64_t steps;      /* of the filter: directions, the rest, and two under COSINE */
+    int64_t bytes_ld;  /* bytes of a point for the second filter: its directions, the rest, zeros */
+    double scale;      /* of these */
+    int64_t chain;     /* steps of fp32 sums */
+    int64_t words, ld; /* words of a point, and of a packed query */
+    int bits;          /* of the filter's coordinates: 32 (fp32), 16 or 8 */
+    int most;          /* the largest of 16 or 8 bits */
+    double defect;     /* how far from the truth products in these coordinates may be, as a share of
+                          the norms' product */
+    double pass;       /* share of some pairs that went through */
 } gnomon_join_sketch;
 
 /* A point's place in it. */
@@ -32,14 +38,17 @@ typedef struct gnomon_sketched {
     gnomon_filter_query facts;
     gnomon_filter filter; /* slack, norm, floor, scale */
     double bias, squares, norm;
-    float rest; /* outside the filter's directions */
-    bool zero;  /* a zero vector under COSINE */
+    float lost;           /* by rounding to the second filter's bytes */
+    float moved;          /* the same of a query of the filter */
+    double moved_squares; /* of the query as it is then */
+    float rest;           /* outside the filter's directions */
+    bool zero;            /* a zero vector under COSINE */
 } gnomon_sketched;
 
 /* Points as queries and as tiles. */
 typedef struct gnomon_sketch_block {
     int64_t first, count, room;
-    float *rows; /* count x (second + 1): V X, and the rest */
+    int8_t *bytes; /* count x bytes_ld: V X, and the rest, turned */
     gnomon_sketched *points;
     uint32_t *queries; /* count x ld */
     void *tiles;       /* padded count x words */
@@ -60,11 +69,20 @@ void gnomon_sketch_drop(gnomon_join_sketch *sketch, gnomon_sketch_block *block);
 /* Bytes of a point in a block. */
 int64_t gnomon_sketch_bytes(const gnomon_join_sketch *sketch);
 
-/* The second filter: whether a pair may be within the threshold. f64: the first point's row in
- * fp64; least: the score it asks for. */
-bool gnomon_sketch_may(const gnomon_join_sketch *sketch, const double *f64,
-                       const gnomon_sketched *p, float least, const gnomon_sketch_block *q,
-                       int64_t at);
+/* Whether the filter is one of distances between rounded points, else of products. */
+static inline bool gnomon_sketch_by_distance(const gnomon_join_sketch *sketch)
+{
+    return sketch->bits == 8 && sketch->search.options.metric != GNOMON_IP;
+}
+
+/* The filter of a query for keys up to 'key'. */
+void gnomon_sketch_ask(const gnomon_join_sketch *sketch, const gnomon_sketched *point, double key,
+                       gnomon_filter *filter);
+
+/* The second filter: whether point 'first' of p and point 'at' of q may be within the threshold.
+ * least: the score of that, as gnomon_filter_least tells. */
+bool gnomon_sketch_may(const gnomon_join_sketch *sketch, const gnomon_sketch_block *p,
+                       int64_t first, const gnomon_sketch_block *q, int64_t at, double least);
 
 /* ---- sketch_pairs.c ---- */
 /* Adds the pairs of rows [row, row + count) of 'band' (whose points are in 'p') with all points of

@@ -1,8 +1,9 @@
 /* A band against a piece, in the sketch's coordinates: candidates are verified in fp64.
  *
  * A task takes a chunk of the band's points and a range of the piece's, by blocks small enough for
- * the second cache. Pairs go to slabs of one array, which tasks take as they need them, so that
- * what they find is bounded together. */
+ * the second cache. What passes both filters waits until a point has many, whose coordinates are
+ * then made ready once for all of them. Pairs go to slabs of one array, which tasks take as they
+ * need them, so that what they find is bounded together. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -14,16 +15,20 @@
 
 enum {
     LANES = GNOMON_LANES,
-    CHUNK = 384,         /* the band's points of a task */
+    CHUNK = 1536,        /* the band's points of a task */
     RANGE = 16384,       /* the piece's */
-    BLOCK_WORDS = 32768, /* of tiles: 128 KiB */
-    ROOM = 96            /* survivors that wait of a point */
+    BLOCK_WORDS = 16384, /* of tiles: 64 KiB */
+    ROOM = 32,           /* survivors of the filter that wait of a point */
+    WAITING = 128        /* candidates for fp64 */
 };
 
 /* A worker's. */
 typedef struct scratch {
     gnomon_filter filters[CHUNK];
     gnomon_survivor survivors[CHUNK * ROOM];
+    uint32_t candidates[CHUNK * WAITING]; /* numbers in the piece */
+    int32_t counts[CHUNK];                /* of them */
+    float least[CHUNK];                   /* scores that points ask for */
 } scratch;
 
 typedef struct pairing {
@@ -45,50 +50,80 @@ typedef struct pairing {
 typedef struct worker {
     pairing *m;
     scratch *own;
-    double *f64, *row;    /* a point's coordinates in fp64, and in the sketch */
+    double *f64;          /* a point's coordinates */
     int64_t first, count; /* the chunk's points, in numbers of the band's block */
     int64_t slab;         /* -1: none */
     int64_t verified;
 } worker;
 
+/* A candidate's row, which comes from far away. */
+static void fetch(const gnomon_matrix *m, int64_t i)
+{
+    enum { MOST = 1024 };
+    const char *at = gnomon_row_at(m, i);
+    const int64_t size = m->cols * m->col_stride * (int64_t)gnomon_dtype_size(m->dtype);
+    for (int64_t line = 0; line < size && line < MOST; line += 64)
+        __builtin_prefetch(at + line);
+}
+
+/* Distances of a point's candidates. */
 static void verify(worker *w, int64_t q)
 {
+    enum { AHEAD = 3 };
     pairing *m = w->m;
-    gnomon_filter *filter = &w->own->filters[q];
-    if (filter->count == 0) return;
-    const int32_t count = filter->count;
+    const uint32_t *candidates = w->own->candidates + q * WAITING;
+    const int32_t count = w->own->counts[q];
     const int64_t at = w->first + q, row = m->p->first + at;
-    filter->count = 0;
-    if (atomic_load_explicit(&m->slabs.full, memory_order_relaxed)) return;
-    const gnomon_join_sketch *s = m->sketch;
-    const gnomon_sketched *point = &m->p->points[at];
-    const bool twice = s->second > s->directions;
-    gnomon_query query = {.factor = 0};
-    for (int64_t k = 0; k <= s->second && twice; k++)
-        w->row[k] = (double)m->p->rows[at * (s->second + 1) + k];
+    w->own->counts[q] = 0;
+    if (count == 0 || atomic_load_explicit(&m->slabs.full, memory_order_relaxed)) return;
+    for (int32_t i = 0; i < AHEAD && i < count; i++)
+        fetch(m->piece, candidates[i]);
+    const gnomon_query query = gnomon_query_for(&m->search, at, m->piece, w->f64);
+    w->verified += count;
     for (int32_t i = 0; i < count; i++) {
-        const int64_t other = filter->kept[i].row, column = m->q->first + other;
-        if (m->join->self && column <= row) continue;
-        if (twice && i + 4 < count) {
-            const float *ahead = m->q->rows + (s->second + 1) * filter->kept[i + 4].row;
-            for (int64_t k = 0; k <= s->second; k += 16)
-                __builtin_prefetch(ahead + k);
-            __builtin_prefetch(&m->q->points[filter->kept[i + 4].row].bias);
-        }
-        if (twice && !gnomon_sketch_may(s, w->row, point, filter->least, m->q, other)) continue;
-        if (query.f64 == NULL) query = gnomon_query_to_f64(&m->search, at, w->f64);
-        const double key = gnomon_exact_key(&m->search, query, m->piece, other);
-        w->verified++;
+        if (i + AHEAD < count) fetch(m->piece, candidates[i + AHEAD]);
+        const double key = gnomon_exact_key(&m->search, query, m->piece, candidates[i]);
         if (!(key <= m->key)) continue;
         gnomon_pair *pair = gnomon_pair_slabs_place(&m->slabs, &w->slab);
         if (pair == NULL) return;
-        *pair = (gnomon_pair){row, column, gnomon_metric_turn(m->search.options.metric, key)};
+        *pair = (gnomon_pair){row, m->q->first + candidates[i],
+                              gnomon_metric_turn(m->search.options.metric, key)};
+    }
+}
+
+/* What passed the filter goes through the second one. */
+static void filter_again(worker *w, int64_t q)
+{
+    enum { AHEAD = 4 };
+    const pairing *m = w->m;
+    const gnomon_join_sketch *s = m->sketch;
+    gnomon_filter *filter = &w->own->filters[q];
+    uint32_t *candidates = w->own->candidates + q * WAITING;
+    const int32_t count = filter->count;
+    const int64_t at = w->first + q, row = m->p->first + at;
+    filter->count = 0;
+    if (count == 0) return;
+    const double least = (double)w->own->least[q];
+    for (int32_t i = 0; i < count; i++) {
+        const int64_t other = filter->kept[i].row;
+        if (m->join->self && m->q->first + other <= row) continue;
+        if (s->twice) {
+            if (i + AHEAD < count) {
+                const int64_t later = filter->kept[i + AHEAD].row;
+                for (int64_t k = 0; k < s->bytes_ld; k += 64)
+                    __builtin_prefetch(m->q->bytes + later * s->bytes_ld + k);
+                __builtin_prefetch(&m->q->points[later].squares);
+            }
+            if (!gnomon_sketch_may(s, m->p, at, m->q, other, least)) continue;
+        }
+        if (w->own->counts[q] == WAITING) verify(w, q);
+        candidates[w->own->counts[q]++] = (uint32_t)other;
     }
 }
 
 static void full(void *arg, int64_t q)
 {
-    verify(arg, q);
+    filter_again(arg, q);
 }
 
 static void prepare(worker *w)
@@ -97,8 +132,9 @@ static void prepare(worker *w)
     for (int64_t q = 0; q < w->count; q++) {
         const gnomon_sketched *point = &m->p->points[w->first + q];
         gnomon_filter *filter = &w->own->filters[q];
-        *filter = point->filter;
-        filter->least = gnomon_filter_least(&m->search, &point->facts, m->key, false);
+        gnomon_sketch_ask(m->sketch, point, m->key, filter);
+        w->own->least[q] = gnomon_filter_least(&m->search, &point->facts, m->key, false);
+        w->own->counts[q] = 0;
         filter->self = UINT32_MAX;
         filter->count = 0;
         filter->room = ROOM;
@@ -110,11 +146,11 @@ static void pairs_task(void *arg, int64_t task, int number)
 {
     pairing *m = arg;
     const gnomon_join_sketch *s = m->sketch;
-    const int64_t words = s->most > 0 ? (s->steps + 1) / 2 : s->steps;
+    const gnomon_search_kernels *kernels = s->search.kernels;
+    const int64_t words = s->words;
     const int64_t chunk = task % m->chunks, range = task / m->chunks;
     worker w = {.m = m, .own = &m->scratch[number], .slab = -1};
     w.f64 = m->f64 + number * m->f64_size;
-    w.row = w.f64 + 2 * s->search.cols;
     w.first = m->row - m->p->first + chunk * CHUNK;
     const int64_t left = m->row + m->count - m->p->first - w.first;
     w.count = left < CHUNK ? left : CHUNK;
@@ -148,13 +184,14 @@ static void pairs_task(void *arg, int64_t task, int number)
             .full = full,
             .arg = &w,
         };
-        if (s->most > 0)
-            s->search.kernels->sift_halves(&sift);
-        else
-            s->search.kernels->sift(&sift);
+        (s->bits == 8    ? kernels->sift_quarters
+         : s->bits == 16 ? kernels->sift_halves
+                         : kernels->sift)(&sift);
         for (int64_t q = 0; q < w.count; q++)
-            verify(&w, q);
+            filter_again(&w, q);
     }
+    for (int64_t q = 0; q < w.count; q++)
+        verify(&w, q);
     atomic_fetch_add(&m->verified, w.verified);
     atomic_fetch_add(&m->compared, w.count * (end - begin));
 }
@@ -176,7 +213,7 @@ gnomon_status gnomon_sketch_pairs(gnomon_join_sketch *sketch, gnomon_join_state 
                  .row = row,
                  .count = count};
     m.search.queries = *band;
-    m.f64_size = gnomon_plus(gnomon_times(2, sketch->search.cols), sketch->second + 1);
+    m.f64_size = gnomon_times(2, sketch->search.cols);
     m.key = gnomon_metric_turn(join->options.metric, threshold);
     m.chunks = (count + CHUNK - 1) / CHUNK;
     m.range = m.chunks >= 4 * threads ? (q->count + LANES - 1) / LANES * LANES : RANGE;

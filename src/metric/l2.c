@@ -22,6 +22,9 @@ static double key(const gnomon_search_kernels *k, gnomon_query query, const gnom
 {
     const void *x = gnomon_row_at(base, i);
     const int64_t d = base->cols;
+    /* an integer that fp64 holds, as are all sums on the way to it in fp64 */
+    if (query.bytes != NULL)
+        return sqrt((double)k->differences_bytes(query.bytes, x, base->dtype == GNOMON_I8, d));
     const double sum = k->differences(query.f64, x, base->dtype, base->col_stride, d, 1);
     /* fp32's smallest numbers have squares far above */
     if (sum >= small_sum || (base->dtype != GNOMON_F64 && query.dtype != GNOMON_F64))
@@ -59,5 +62,6 @@ const gnomon_metric_row gnomon_metric_row_l2 = {
     .prepare = prepare,
     .key = key,
     .sparse = sparse,
+    .bytes = true,
     .filtered = true,
 };

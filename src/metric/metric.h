@@ -28,6 +28,8 @@ typedef struct gnomon_query {
     const double *f64;
     double factor; /* 0 for a zero vector under COSINE, else 1 */
     gnomon_dtype dtype;
+    const void *bytes; /* not NULL: its coordinates, without f64; base's are of the same type and
+                        * adjacent */
 } gnomon_query;
 
 /* Nanoseconds on one thread, by bench/cpu/lsh_cost.py: start + point * a point's bytes (of sets:
@@ -53,6 +55,7 @@ typedef struct gnomon_metric_row {
      * src/search/inverted.c knows; NULL: the metric takes none. */
     double (*sparse)(const gnomon_search_kernels *kernels, const gnomon_sparse_row *query,
                      const gnomon_sparse_row *base);
+    bool bytes;    /* 'key' takes a query in bytes */
     bool filtered; /* products in fp32 tell which pairs need a key; else each gets one */
 
     /* Bits: the distance of row i of a and row j of b, both u8 and equally wide. */

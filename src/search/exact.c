@@ -5,10 +5,23 @@ gnomon_query gnomon_query_to_f64(const gnomon_search *search, int64_t query, dou
 {
     const gnomon_matrix *m = &search->queries;
     const gnomon_metric_row *row = gnomon_metric_row_of(search->options.metric);
-    gnomon_query q = {f64, 1, m->dtype};
+    gnomon_query q = {.f64 = f64, .factor = 1, .dtype = m->dtype};
     search->kernels->to_f64(gnomon_row_at(m, query), m->dtype, m->col_stride, m->cols, f64);
     if (row->prepare != NULL) row->prepare(search->kernels, m, query, f64, &q);
     return q;
+}
+
+gnomon_query gnomon_query_for(const gnomon_search *search, int64_t query, const gnomon_matrix *base,
+                              double *f64)
+{
+    /* sums of so many squares are below 2^53 */
+    const int64_t most = INT64_C(1) << 36;
+    const gnomon_matrix *m = &search->queries;
+    const bool bytes = (m->dtype == GNOMON_U8 || m->dtype == GNOMON_I8) && base->dtype == m->dtype;
+    if (!bytes || !gnomon_metric_row_of(search->options.metric)->bytes || m->col_stride != 1 ||
+        base->col_stride != 1 || m->cols > most)
+        return gnomon_query_to_f64(search, query, f64);
+    return (gnomon_query){.factor = 1, .dtype = m->dtype, .bytes = gnomon_row_at(m, query)};
 }
 
 double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const gnomon_matrix *base,

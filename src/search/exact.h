@@ -6,6 +6,9 @@
 
 /* The query made ready for the metric; f64 has room for 2 * cols numbers. */
 gnomon_query gnomon_query_to_f64(const gnomon_search *search, int64_t query, double *f64);
+/* The same for keys with base's rows alone: bytes that the metric takes as they are stay so. */
+gnomon_query gnomon_query_for(const gnomon_search *search, int64_t query, const gnomon_matrix *base,
+                              double *f64);
 /* The key of a query and row i of base. */
 double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const gnomon_matrix *base,
                         int64_t i);

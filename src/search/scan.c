@@ -215,7 +215,7 @@ static gnomon_query asked(const worker *w, int64_t q)
 {
     const scan *c = w->c;
     if (c->bits) return (gnomon_query){.factor = 0};
-    return gnomon_query_to_f64(c->s, c->query + w->query + q, w->own->f64);
+    return gnomon_query_for(c->s, c->query + w->query + q, c->base, w->own->f64);
 }
 
 /* The key of a query's i-th candidate. */
@@ -453,7 +453,8 @@ static void scan_direct(worker *w, int64_t place, int64_t end)
                            base->col_stride == 1;
     const int64_t row_bytes = gnomon_min(s->cols * (int64_t)sizeof(float), AHEAD_BYTES);
     for (int64_t q = 0; q < w->count; q++) {
-        const gnomon_query query = gnomon_query_to_f64(s, c->query + w->query + q, w->own->f64);
+        const gnomon_query query =
+            gnomon_query_for(s, c->query + w->query + q, base, w->own->f64);
         const float *from_f32 = gnomon_row_at(asked, c->query + w->query + q);
         const uint32_t self = w->filters[q].self;
         double least = scan_base ? least_f32(s, farthest(w, q)) : INFINITY;
