@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Each block begins with a header of GNOMON_ALIGN bytes that holds its whole size. */
 enum { HEADER = GNOMON_ALIGN };
@@ -96,6 +97,21 @@ void gnomon_free(gnomon_context *ctx, void *pointer)
         ctx->allocator.release(ctx->allocator.user, block, (size_t)whole);
     else
         free(block);
+}
+
+void gnomon_expect_use(gnomon_context *ctx, void *pointer, int64_t bytes)
+{
+#if defined(MADV_HUGEPAGE)
+    const uintptr_t large = (uintptr_t)1 << 21, mask = ~(large - 1);
+    const uintptr_t at = (uintptr_t)pointer;
+    if (ctx->custom_allocator || pointer == NULL || bytes < (int64_t)(2 * large)) return;
+    const uintptr_t begin = (at + large - 1) & mask, end = (at + (uintptr_t)bytes) & mask;
+    if (end > begin) (void)madvise((char *)pointer + (begin - at), end - begin, MADV_HUGEPAGE);
+#else
+    (void)ctx;
+    (void)pointer;
+    (void)bytes;
+#endif
 }
 
 gnomon_status gnomon_copy_text(gnomon_context *ctx, const char *text, char **out)

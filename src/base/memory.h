@@ -29,6 +29,9 @@ gnomon_status gnomon_alloc_zero(gnomon_context *ctx, int64_t count, size_t size,
  * *pointer is as before. */
 gnomon_status gnomon_grow(gnomon_context *ctx, void *pointer, int64_t old_count, int64_t new_count,
                           size_t size, const char *what);
+/* Most of a block will be used soon: the system may give it large pages, whose first use takes less
+ * time. A hint, not given for memory of the caller's allocator. */
+void gnomon_expect_use(gnomon_context *ctx, void *pointer, int64_t bytes);
 /* Frees what gnomon_alloc gave; NULL is allowed. The size is remembered by the block. */
 void gnomon_free(gnomon_context *ctx, void *pointer);
 

@@ -124,41 +124,46 @@ void gnomon_ranked_sort(gnomon_ranked *points, int64_t count)
     sort_finely(points, count);
 }
 
-/* One bucket a point, of equal widths from the least key to the largest: most hold few. */
-void gnomon_ranked_sort_wide(gnomon_ranked *points, int64_t count, gnomon_ranked *spare,
-                             uint32_t *counts)
+/* One bucket a point, of equal widths from the least key to the largest: most hold few, and those
+ * after the last one wanted are left out. */
+int64_t gnomon_ranked_first(gnomon_ranked *points, int64_t count, int64_t most,
+                            gnomon_ranked *spare, uint32_t *counts)
 {
     enum { SHORT = 64 };
-    double least = HUGE_VAL, most = -HUGE_VAL;
+    double least = HUGE_VAL, largest = -HUGE_VAL;
     for (int64_t i = 0; i < count; i++) {
         least = points[i].key < least ? points[i].key : least;
-        most = points[i].key > most ? points[i].key : most;
+        largest = points[i].key > largest ? points[i].key : largest;
     }
-    const double by = (double)(count - 1) / (most - least);
+    const double by = (double)(count - 1) / (largest - least);
     /* keys that overflow, or are all alike, or not numbers */
-    const bool apart = most > least && most - least < HUGE_VAL && by < HUGE_VAL;
+    const bool apart = largest > least && largest - least < HUGE_VAL && by < HUGE_VAL;
     if (count < SHORT || count > UINT32_MAX || !apart) {
         gnomon_ranked_sort(points, count);
-        return;
+        return count < most ? count : most;
     }
     memset(counts, 0, (size_t)count * sizeof *counts);
     for (int64_t i = 0; i < count; i++)
         counts[(int64_t)((points[i].key - least) * by)]++;
     uint32_t before = 0;
-    for (int64_t b = 0; b < count; b++) {
-        const uint32_t here = counts[b];
-        counts[b] = before;
+    int64_t buckets = 0;
+    for (; buckets < count && before < most; buckets++) {
+        const uint32_t here = counts[buckets];
+        counts[buckets] = before;
         before += here;
     }
     memcpy(spare, points, (size_t)count * sizeof *spare);
-    for (int64_t i = 0; i < count; i++)
-        points[counts[(int64_t)((spare[i].key - least) * by)]++] = spare[i];
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t bucket = (int64_t)((spare[i].key - least) * by);
+        if (bucket < buckets) points[counts[bucket]++] = spare[i];
+    }
     uint32_t begin = 0;
-    for (int64_t b = 0; b < count; b++) {
+    for (int64_t b = 0; b < buckets; b++) {
         sort_roughly(points + begin, counts[b] - begin, depth_of(counts[b] - begin));
         begin = counts[b];
     }
-    sort_finely(points, count);
+    sort_finely(points, before);
+    return before < most ? before : most;
 }
 
 /* Those above the pivot (or, with 'equal', those that are it) to the front; how many. No branch

@@ -29,11 +29,10 @@ void gnomon_nearest_offer(gnomon_nearest *nearest, gnomon_ranked point);
 /* Into the order of answers. Heaps of other data are of no use after that. */
 void gnomon_ranked_sort(gnomon_ranked *points, int64_t count);
 
-/* The same of numbers that lie close, as candidates' do: quicker. spare: room for count; counts
- * too.
- */
-void gnomon_ranked_sort_wide(gnomon_ranked *points, int64_t count, gnomon_ranked *spare,
-                             uint32_t *counts);
+/* The same of the 'most' first in that order, whose number it returns; the others are lost. For
+ * numbers that lie close, as candidates' do. spare: room for count; counts too. */
+int64_t gnomon_ranked_first(gnomon_ranked *points, int64_t count, int64_t most,
+                            gnomon_ranked *spare, uint32_t *counts);
 
 /* The rank-th largest of count numbers (rank from 1), none of them NaN; they change places. */
 float gnomon_rank_largest(float *values, int64_t count, int64_t rank);

@@ -252,8 +252,7 @@ static void join_found(worker *w, int64_t q, gnomon_ranked *found, int64_t count
     gnomon_nearest *n = &w->nearest[q];
     memcpy(found + count, n->heap, (size_t)n->count * sizeof *found);
     count += n->count;
-    gnomon_ranked_sort_wide(found, count, found + count, w->own->counts);
-    n->count = gnomon_min(count, n->k);
+    n->count = gnomon_ranked_first(found, count, n->k, found + count, w->own->counts);
     for (int64_t i = 0; i < n->count; i++) /* the farthest first: a heap too */
         n->heap[i] = found[n->count - 1 - i];
 }
@@ -453,8 +452,7 @@ static void scan_direct(worker *w, int64_t place, int64_t end)
                            base->col_stride == 1;
     const int64_t row_bytes = gnomon_min(s->cols * (int64_t)sizeof(float), AHEAD_BYTES);
     for (int64_t q = 0; q < w->count; q++) {
-        const gnomon_query query =
-            gnomon_query_for(s, c->query + w->query + q, base, w->own->f64);
+        const gnomon_query query = gnomon_query_for(s, c->query + w->query + q, base, w->own->f64);
         const float *from_f32 = gnomon_row_at(asked, c->query + w->query + q);
         const uint32_t self = w->filters[q].self;
         double least = scan_base ? least_f32(s, farthest(w, q)) : INFINITY;
@@ -686,6 +684,7 @@ static gnomon_status reserve(scan *c)
     GNOMON_TRY(gnomon_alloc(ctx, c->queries, sizeof *c->facts, "facts of queries", &c->facts));
     GNOMON_TRY(gnomon_alloc_zero(ctx, filters, sizeof *c->filters, "filters", &c->filters));
     GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *c->survivors, "survivors", &c->survivors));
+    gnomon_expect_use(ctx, c->survivors, gnomon_times(places, (int64_t)sizeof *c->survivors));
     GNOMON_TRY(gnomon_alloc_zero(ctx, tasks, sizeof *c->places, "tasks", &c->places));
     if (c->bits)
         GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(c->queries, c->steps), sizeof *c->words,
