@@ -3,7 +3,9 @@
  *
  * usage: ceilings [THREADS ...]
  *
- * cc -O2 -pthread bench/cpu/ceilings.c -o ceilings */
+ * cc -O2 -pthread bench/cpu/ceilings.c -o ceilings
+ *
+ * A loop's sums live in registers only when it is unrolled. */
 #define _GNU_SOURCE
 #include <immintrin.h>
 #include <pthread.h>
@@ -34,9 +36,11 @@ __attribute__((target("avx2,fma"))) static double fma_avx2(char *data, size_t by
     (void)data;
     (void)bytes;
     __m256 a = _mm256_set1_ps(0.5F), b = _mm256_set1_ps(0.25F), sum[12];
+#pragma GCC unroll 16
     for (int i = 0; i < 12; i++)
         sum[i] = _mm256_setzero_ps();
     for (int64_t t = 0; t < times; t++)
+#pragma GCC unroll 16
         for (int i = 0; i < 12; i++) {
             sum[i] = _mm256_fmadd_ps(a, b, sum[i]);
             __asm__ volatile("" : "+x"(sum[i]));
@@ -49,9 +53,11 @@ __attribute__((target("avx512f"))) static double fma_avx512(char *data, size_t b
     (void)data;
     (void)bytes;
     __m512 a = _mm512_set1_ps(0.5F), b = _mm512_set1_ps(0.25F), sum[16];
+#pragma GCC unroll 16
     for (int i = 0; i < 16; i++)
         sum[i] = _mm512_setzero_ps();
     for (int64_t t = 0; t < times; t++)
+#pragma GCC unroll 16
         for (int i = 0; i < 16; i++) {
             sum[i] = _mm512_fmadd_ps(a, b, sum[i]);
             KEEP(sum[i]);
@@ -65,9 +71,11 @@ __attribute__((target("avx512f,avx512vnni"))) static double vnni(char *data, siz
     (void)data;
     (void)bytes;
     __m512i a = _mm512_set1_epi8(3), b = _mm512_set1_epi8(2), sum[16];
+#pragma GCC unroll 16
     for (int i = 0; i < 16; i++)
         sum[i] = _mm512_setzero_si512();
     for (int64_t t = 0; t < times; t++)
+#pragma GCC unroll 16
         for (int i = 0; i < 16; i++) {
             sum[i] = _mm512_dpbusd_epi32(sum[i], a, b);
             KEEP(sum[i]);
@@ -75,18 +83,20 @@ __attribute__((target("avx512f,avx512vnni"))) static double vnni(char *data, siz
     return (double)times * 16 * 64;
 }
 
+/* Tile registers of 16 rows of 64 bytes. */
+static const struct {
+    uint8_t palette, start, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+} tiles = {.palette = 1,
+           .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+           .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
+
 __attribute__((target("amx-tile,amx-int8"))) static double amx(char *data, size_t bytes,
                                                                int64_t times)
 {
     (void)bytes;
-    static const struct {
-        uint8_t palette, start, reserved[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } config = {.palette = 1,
-                .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
-                .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
-    _tile_loadconfig(&config);
+    _tile_loadconfig(&tiles);
     _tile_zero(0);
     _tile_zero(1);
     _tile_zero(2);
@@ -105,12 +115,36 @@ __attribute__((target("amx-tile,amx-int8"))) static double amx(char *data, size_
     return (double)times * 4 * 16 * 16 * 64;
 }
 
+__attribute__((target("amx-tile,amx-bf16"))) static double amx_bf16(char *data, size_t bytes,
+                                                                    int64_t times)
+{
+    (void)bytes;
+    _tile_loadconfig(&tiles);
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    _tile_loadd(4, data, 64);
+    _tile_loadd(5, data, 64);
+    _tile_loadd(6, data, 64);
+    _tile_loadd(7, data, 64);
+    for (int64_t t = 0; t < times; t++) {
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 5, 6);
+        _tile_dpbf16ps(2, 4, 7);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_release();
+    return (double)times * 4 * 16 * 16 * 32;
+}
+
 __attribute__((target("avx2"))) static double read_avx2(char *data, size_t bytes, int64_t times)
 {
     __m256i sum[4] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256(),
                       _mm256_setzero_si256()};
     for (int64_t t = 0; t < times; t++)
         for (size_t i = 0; i + 128 <= bytes; i += 128)
+#pragma GCC unroll 4
             for (int k = 0; k < 4; k++) {
                 sum[k] = _mm256_add_epi64(
                     sum[k], _mm256_load_si256((const __m256i *)(data + i + 32 * (size_t)k)));
@@ -126,6 +160,7 @@ __attribute__((target("avx512f"))) static double read_avx512(char *data, size_t 
                       _mm512_setzero_si512()};
     for (int64_t t = 0; t < times; t++)
         for (size_t i = 0; i + 256 <= bytes; i += 256)
+#pragma GCC unroll 4
             for (int k = 0; k < 4; k++) {
                 sum[k] = _mm512_add_epi64(sum[k], _mm512_load_si512(data + i + 64 * (size_t)k));
                 KEEP(sum[k]);
@@ -192,7 +227,7 @@ static int has_amx(void)
 {
     unsigned a = 7, b, c = 0, d;
     __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    return (d >> 24 & 3) == 3 && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+    return (d >> 22 & 1) == 1 && (d >> 24 & 3) == 3 && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
 }
 
 int main(int count, char **arg)
@@ -206,7 +241,10 @@ int main(int count, char **arg)
         if (wide) tell("fma fp32 avx512", threads, rate(fma_avx512, 64, 10000000, threads));
         if (__builtin_cpu_supports("avx512vnni"))
             tell("int8 vnni", threads, rate(vnni, 64, 10000000, threads));
-        if (has_amx()) tell("int8 amx", threads, rate(amx, 1024, 2000000, threads));
+        if (has_amx()) {
+            tell("int8 amx", threads, rate(amx, 1024, 2000000, threads));
+            tell("bf16 amx", threads, rate(amx_bf16, 1024, 2000000, threads));
+        }
         tell("read 24 KiB a thread", threads, rate(reading, 24 << 10, 100000, threads));
         tell("read 512 KiB a thread", threads, rate(reading, 512 << 10, 4000, threads));
         tell("read 256 MiB in all", threads,

@@ -19,6 +19,7 @@ import model
 import peers
 import projectors
 import python
+import roofline
 import sparse
 import guarantee
 import search
@@ -243,6 +244,7 @@ def index():
              "projectors.md": "projectors of gradients on GPUs beside fast_jl and sjlt",
              "sparse.md": "sparse rows: joins, searches and factorisations of texts, beside SciPy, sparse-dot-topn and scikit-learn",
              "search.md": "exact search on CPUs beside FAISS, at every level of instructions from AVX2 to AMX",
+             "roofline.md": "what jobs reach of the machine's own rates of products and reads, by level of instructions",
              "threads.md": "what each job gains from more threads, beside SGEMM and a read of memory",
              "hosvd.md": "Tucker decompositions compared with Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
              "guarantee.md": "search by hashing: recall guarantees with 30 seeds, speed compared with FAISS",
@@ -266,6 +268,7 @@ join.make()
 lsh.make()
 sparse.make()
 threads.make()
+roofline.make()
 search.make()
 dedup.make()
 python.make()
