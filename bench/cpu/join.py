@@ -12,6 +12,8 @@ Cases:
   recall    self-join of --rows clustered points of 128 dimensions, --near near ones a point, with a guarantee of --recall, beside
             the exact join, of the first --exact-rows points with all where that is given; and of --points, where
             given, at --threshold.
+  levels    fashion's join at each of --levels (values of GNOMON_ISA), of an earlier library too (--before), in turn; the
+            pairs and bits must be the same. Written to a record of its own.
 
 Needs NumPy; peers that are not installed are left out. --points is Fashion-MNIST's training images, or any points.
 Records of the same --output are joined by case."""
@@ -248,10 +250,42 @@ def recall(lib, args, record):
         record["images"] = guaranteed(lib, args, images, 6 if images.dtype == np.uint8 else 1, args.threshold)
 
 
+def levels(lib, args, record):
+    """Each level, and the earlier library's, in turn: seconds of the quickest round and whether pairs and bits are equal."""
+    x = np.load(args.points).reshape(-1, 784)
+    n, d = x.shape
+    libraries = {"now": lib}
+    if args.before:
+        libraries["before"] = c.CDLL(args.before)
+        libraries["before"].gnomon_last_error.restype = c.c_char_p
+        libraries["before"].gnomon_last_error.argtypes = [c.c_void_p]
+    first, found = None, {}
+    for dtype, code in (("u8", 6), ("f32", 1)):
+        points = x if dtype == "u8" else x.astype(np.float32)
+        view = Matrix(points.ctypes.data, code, 0, n, d, d, 1)
+        for threads in args.level_threads:
+            for _ in range(args.rounds):
+                for level in args.levels:
+                    for when, library in libraries.items():
+                        os.environ["GNOMON_ISA"] = level
+                        pairs, wall, cpu, result = ours(library, threads, 1, args.threshold, view, False)
+                        pairs = np.sort(pairs, order=["i", "j"])
+                        first = pairs if first is None else first
+                        same = pairs.tobytes() == first.tobytes()
+                        row = found.setdefault((dtype, threads, level, when), {
+                            "dtype": dtype, "threads": threads, "level": level, "when": when, "same": True,
+                            "seconds": wall, "cpu_seconds": cpu, "verified": result.verified, "why": result.why.decode()})
+                        row.update(same=row["same"] and same, seconds=min(row["seconds"], wall),
+                                   cpu_seconds=min(row["cpu_seconds"], cpu))
+    record.update(points=n, dimensions=d, threshold=args.threshold, pairs=len(first), runs=list(found.values()))
+    for row in found.values():
+        print(json.dumps(row))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("library")
-    parser.add_argument("--case", default="fashion", choices=["fashion", "sets", "recall"])
+    parser.add_argument("--case", default="fashion", choices=["fashion", "sets", "recall", "levels"])
     parser.add_argument("--points")
     parser.add_argument("--threshold", type=float, default=870.0)
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -263,15 +297,20 @@ def main():
     parser.add_argument("--share", type=float, default=0.15)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--levels", nargs="*", default=["avx2", "avx512_vnni"])
+    parser.add_argument("--level-threads", type=int, nargs="*", default=[2, 1])
+    parser.add_argument("--before", help="an earlier library, for levels")
+    parser.add_argument("--commit", default="")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--output")
     args = parser.parse_args()
     lib = c.CDLL(os.path.abspath(args.library))
     lib.gnomon_last_error.restype = c.c_char_p
     lib.gnomon_version.restype = c.c_char_p
-    record = {"case": args.case, "threads": args.threads, "rounds": args.rounds,
+    cpu = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
+    record = {"case": args.case, "cpu": cpu[0] if cpu else "", "commit": args.commit, "threads": args.threads, "rounds": args.rounds,
               "load_before": os.getloadavg()}
-    {"fashion": fashion, "sets": sets, "recall": recall}[args.case](lib, args, record)
+    {"fashion": fashion, "sets": sets, "recall": recall, "levels": levels}[args.case](lib, args, record)
     record["load_after"] = os.getloadavg()
     for peer in ("sgemm", "faiss", "datasketch"):
         if peer + "_seconds" in record:
