@@ -220,7 +220,8 @@ typedef struct trial {
     int64_t *passed; /* points x CHOICES */
     int64_t *coarse; /* the same of 8-bit coordinates */
     int64_t *whole;  /* points: of pairs in all coordinates */
-    float rounding;  /* what 8 bits take of a product, as a share of the norms' */
+    float rounding;  /* what 8 bits take, as a share of a product of norms or of the next */
+    double radius;   /* the threshold as a distance; 0 under IP */
     const double *biases;
     double key;
 } trial;
@@ -252,7 +253,10 @@ static void try_point(void *arg, int64_t task, int worker)
     for (int64_t b = 0; b < n; b++) {
         if (b == task) continue;
         const float *p = t->y + task * f->directions, *q = t->y + b * f->directions;
-        const float coarsely = t->rounding * (float)(facts->facts.norm * f->facts[b].facts.norm);
+        const double norms = facts->facts.norm + f->facts[b].facts.norm;
+        const float coarsely =
+            t->rounding * (float)(t->radius > 0 ? t->radius * norms / 2
+                                                : facts->facts.norm * f->facts[b].facts.norm);
         float sum = 0;
         int64_t k = 0;
         int c = 0;
@@ -314,9 +318,10 @@ static void cheapest(finding *f, const double *share, const double *coarse, doub
                                     ? (double)quads->product_ns * steps + (double)quads->compare_ns
                                     : 0.0165 * steps + 0.15;
             for (int b = a; b < CHOICES && choices[b] <= f->directions; b++) {
-                const bool twice = b > a || bits == 8;
+                const bool twice = b > a;
                 const double second = twice ? 8 + 0.08 * (double)choices[b] : 0;
-                const double cost = sift + pass * (keep + second) + share[b] * exact;
+                const double left = twice ? share[b] : pass; /* for distances */
+                const double cost = sift + pass * (keep + second) + left * exact;
                 if (cost >= best) continue;
                 best = cost;
                 s->bits = bits;
@@ -338,6 +343,10 @@ static gnomon_status choose(finding *f, double threshold)
     double *biases = NULL;
     const int64_t extra = extra_of(s);
     t.key = gnomon_metric_turn(s->search.options.metric, threshold);
+    if (s->search.options.metric == GNOMON_L2)
+        t.radius = threshold * s->search.centre.scale;
+    else if (s->search.options.metric == GNOMON_COSINE)
+        t.radius = sqrt(fmax(2 * threshold, 0));
     t.rounding = 1.46F / (float)s->search.kernels->quads.most;
     gnomon_status status =
         gnomon_alloc(ctx, gnomon_times(n, f->directions), sizeof *t.y, "a sample", &t.y);
