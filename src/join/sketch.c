@@ -308,7 +308,7 @@ static void cheapest(finding *f, const double *share, const double *coarse, doub
 {
     gnomon_join_sketch *s = f->sketch;
     const gnomon_quads *quads = &s->search.kernels->quads;
-    const double keep = 10, exact = exact_ns(f);
+    const double keep = 18, exact = exact_ns(f);
     const int64_t extra = extra_of(s);
     double best = 0.9 * (0.0165 * (double)f->cols + 0.15 + exact * whole);
     for (int bits = 8; bits <= 16; bits += 8) {
@@ -319,7 +319,7 @@ static void cheapest(finding *f, const double *share, const double *coarse, doub
                                     : 0.0165 * steps + 0.15;
             for (int b = a; b < CHOICES && choices[b] <= f->directions; b++) {
                 const bool twice = b > a;
-                const double second = twice ? 8 + 0.08 * (double)choices[b] : 0;
+                const double second = twice ? 20 + 0.1 * (double)choices[b] : 0;
                 const double left = twice ? share[b] : pass; /* for distances */
                 const double cost = sift + pass * (keep + second) + left * exact;
                 if (cost >= best) continue;
