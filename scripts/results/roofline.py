@@ -78,13 +78,13 @@ def make():
             "queries once; a self-join has half of n² d; passes of a factorisation count each. Its roof is "
             "the longer of two times: the multiply-adds at the machine's own rate, and the bytes at its rate of reads from memory. Cells "
             "are milliseconds of the quickest of a few rounds, and the roof's share of them in brackets. The machine's rates are "
-            "measured by `bench/cpu/ceilings.c`: chains of independent instructions on registers, reads of memory "
+            "measured by `bench/cpu/ceilings.c`, the best of a few rounds (on the Xeon of two runs; '–' was not measured): chains of independent instructions on registers, reads of memory "
             "that fits into the first cache, the second, and none; SGEMM is NumPy's BLAS. Jobs that 8-bit products "
             "may filter are held against those of their level, "
             "`avx2` and `avx512` against fp32's (their filter has 8- and 16-bit products too, so that more than all can be "
-            "reached); other jobs against the quickest fp32 rate. A join with a sketch, and a search that selects, "
-            "do less or more than the definition's work: the share tells how far the "
-            "whole job is from a machine that did nothing else. The program is `bench/cpu/roofline.py`.\n")
+            "reached); other jobs against the quickest fp32 rate. A join "
+            "that drops pairs by a sketch, and signs that are summed by tables, do less than the definition's work and pass its roof; "
+            "a search that selects and verifies does more. One query, which reads ahead of itself, passes a plain read. The program is `bench/cpu/roofline.py`.\n")
     found = False
     for name, short, title in RECORDS:
         record = load(name)
@@ -93,7 +93,7 @@ def make():
         found = True
         threads = sorted({c["threads"] for c in record["cases"]})
         text += (f"\n## {title}\n\n{record['cpu']}, {record['cores']} cores, commit {record['commit']}, the quickest of "
-                 f"{record['rounds']} rounds.\n\n{ceilings(record, threads)}\n{of_jobs(record, threads)}\n")
+                 f"{record['rounds']} rounds.\n\n{ceilings(record, sorted({c['threads'] for c in record['ceilings']}))}\n{of_jobs(record, threads)}\n")
         for t in (threads[0], threads[-1]):
             text += plot(f"roofline-{short}-{t}", f"Roofs and jobs, {t} thread" + "s" * (t > 1), "multiply-adds a byte",
                          "10^9 multiply-adds/s", curves(record, t), key="outside right font ',9'") + "\n"

@@ -1,7 +1,8 @@
 """docs/results/search.md: exact search beside FAISS's flat indexes at every level of instructions, from bench/cpu/search.py."""
 from pages import load, pages, table
 
-RECORDS = (("search-cpu-amx.json", "AMX"), ("search-cpu-avx512.json", "AVX-512 and VNNI, without AMX"))
+RECORDS = (("search-cpu-amx.json", "AMX"), ("search-cpu-amx-many.json", "AMX, many neighbours and dimensions, later"),
+           ("search-cpu-avx512.json", "AVX-512 and VNNI, without AMX"))
 
 
 def job(c):
