@@ -37,6 +37,7 @@ if [ "${SKIP:-}" != tests ]; then
         work=$(mktemp -d)
         run 'the command' python3 "$root/tests/cuda/command.py" "$programs/gnomon" "$work" \
             rademacher gaussian 'gaussian fp16' achlioptas very-sparse sjlt srht block kronecker
+        run 'texts on GPU and CPU' python3 "$root/tests/cuda/dedup/dedup.py" "$programs/gnomon" "$work"
         rm -rf "$work"
     else
         echo 'the command, or a Python with NumPy, is not here: left out'

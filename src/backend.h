@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 20 };
+enum { GNOMON_DEVICE_INTERFACE = 21 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -41,6 +41,10 @@ struct gnomon_search_piece;
 struct gnomon_hosvd_job;
 /* Defined by src/lsh: the functions, the points, and where values, keys or tables go. */
 struct gnomon_lsh_job;
+/* Defined by src/dedup: how texts become sets; where they go, and what came of them. */
+struct gnomon_dedup_job;
+struct gnomon_dedup_slot;
+struct gnomon_dedup_sets;
 
 typedef struct gnomon_device_table {
     int interface_version; /* GNOMON_DEVICE_INTERFACE; always first */
@@ -116,6 +120,22 @@ typedef struct gnomon_device_table {
                            size_t why_size);
     gnomon_status (*sparse_sketch)(void *state, const struct gnomon_sketch_job *job, char *why,
                                    size_t why_size);
+
+    /* Texts that become sets of hashed n-grams, with the bits of src/dedup/ngrams.c, likewise.
+     * There are GNOMON_DEDUP_SLOTS slots, used in turn: dedup_slot tells where the next texts go,
+     * dedup_push gives so many texts of so many bytes, and returns while the device is at work;
+     * dedup_take waits for the slot that was pushed first of those not taken. A slot has been taken
+     * before it is asked for again. After a failure the texts can only be closed. */
+    int (*dedup_supports)(void *state, const struct gnomon_dedup_job *job, char *why,
+                          size_t why_size);
+    gnomon_status (*dedup_open)(void *state, const struct gnomon_dedup_job *job, void **texts,
+                                char *why, size_t why_size);
+    void (*dedup_slot)(void *state, void *texts, struct gnomon_dedup_slot *slot);
+    gnomon_status (*dedup_push)(void *state, void *texts, int64_t count, int64_t bytes, char *why,
+                                size_t why_size);
+    gnomon_status (*dedup_take)(void *state, void *texts, struct gnomon_dedup_sets *sets, char *why,
+                                size_t why_size);
+    void (*dedup_close)(void *state, void *texts);
 } gnomon_device_table;
 
 typedef const gnomon_device_table *(*gnomon_plugin_entry_fn)(void);

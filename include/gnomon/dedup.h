@@ -28,8 +28,9 @@
  *         return status;
  *     }
  *
- * The result is the same for every number of threads, memory limit, instruction set and division of
- * the documents into calls of gnomon_dedup_add. docs/reference/dedup.md explains how it is found.
+ * The result is the same for every number of threads, memory limit, instruction set, device and
+ * division of the documents into calls of gnomon_dedup_add. docs/reference/dedup.md explains how it
+ * is found.
  */
 #ifndef GNOMON_DEDUP_H
 #define GNOMON_DEDUP_H
@@ -145,7 +146,8 @@ GNOMON_API gnomon_status gnomon_documents_init(gnomon_documents *options, size_t
  * it. */
 typedef struct gnomon_dedup gnomon_dedup;
 
-/* Errors: ARGUMENT (options), NOT_FOUND (options.work), DEVICE (a named device), MEMORY; of
+/* Errors: ARGUMENT (options), NOT_FOUND (options.work), MEMORY, DEVICE (a device that the context
+ * names and that makes no such sets: recall 1, exact and ngram 0 are the CPU's); of
  * options.checkpoint: IO (its files, or another run uses it), DATA (of another deduplication, or
  * damaged), CANCELLED. On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_dedup_create(gnomon_context *ctx,
@@ -161,7 +163,8 @@ GNOMON_API gnomon_status gnomon_dedup_create(gnomon_context *ctx,
  *  - DATA: a text that isn't UTF-8, naming the document
  *  - UNSUPPORTED: 2^32 - 1 documents or more
  *  - IO: the temporary file
- *  - MEMORY */
+ *  - MEMORY, DEVICE: of texts of an earlier call, too, on a device. gnomon_dedup_run and
+ *    gnomon_dedup_sign take the last ones from there, and may fail likewise */
 GNOMON_API gnomon_status gnomon_dedup_add(gnomon_dedup *dedup, const gnomon_documents *documents);
 
 /* Documents that options.checkpoint holds. They must be added again, the same ones in the same

@@ -1,4 +1,5 @@
 /* The plugin's table, and one GPU taken into use. */
+#include "cuda/dedup/dedup.h"
 #include "cuda/gemm/job.h"
 #include "cuda/hosvd/hosvd.h"
 #include "cuda/join/sets.h"
@@ -272,6 +273,46 @@ static gnomon_status sparse_sketch(void *state, const gnomon_sketch_job *job, ch
     return gcu_csr_job(on.s, job, {text, size});
 }
 
+static int dedup_supports(void *state, const gnomon_dedup_job *job, char *text, size_t size)
+{
+    return gcu_dedup_supported(static_cast<gcu_state *>(state), job, {text, size});
+}
+
+static gnomon_status dedup_open(void *state, const gnomon_dedup_job *job, void **texts, char *text,
+                                size_t size)
+{
+    const call on(state);
+    gcu_texts *t = nullptr;
+    const gnomon_status status = gcu_dedup_open(on.s, job, &t, {text, size});
+    *texts = t;
+    return status;
+}
+
+static void dedup_slot(void *, void *texts, gnomon_dedup_slot *slot)
+{
+    gcu_dedup_slot(static_cast<gcu_texts *>(texts), slot);
+}
+
+static gnomon_status dedup_push(void *state, void *texts, int64_t count, int64_t bytes, char *text,
+                                size_t size)
+{
+    const call on(state);
+    return gcu_dedup_push(static_cast<gcu_texts *>(texts), count, bytes, {text, size});
+}
+
+static gnomon_status dedup_take(void *state, void *texts, gnomon_dedup_sets *sets, char *text,
+                                size_t size)
+{
+    const call on(state);
+    return gcu_dedup_take(static_cast<gcu_texts *>(texts), sets, {text, size});
+}
+
+static void dedup_close(void *state, void *texts)
+{
+    const call on(state);
+    gcu_dedup_close(static_cast<gcu_texts *>(texts));
+}
+
 extern "C" __attribute__((visibility("default"))) const gnomon_device_table *
 gnomon_plugin_entry(void)
 {
@@ -304,6 +345,12 @@ gnomon_plugin_entry(void)
         lsh,
         sparse_supports,
         sparse_sketch,
+        dedup_supports,
+        dedup_open,
+        dedup_slot,
+        dedup_push,
+        dedup_take,
+        dedup_close,
     };
     return &table;
 }

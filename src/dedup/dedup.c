@@ -95,7 +95,12 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
     if (options != NULL)
         GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_dedup_options, options, &o));
     GNOMON_TRY(check(ctx, &o));
-    GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT, "deduplication runs on the CPU"));
+    if (o.exact || o.ngram == 0 || (o.recall == 1 && o.bands == 0))
+        GNOMON_TRY(gnomon_device_refuse(
+            ctx, GNOMON_BY_CONTEXT,
+            o.exact        ? "deduplication by equal bytes runs on the CPU"
+            : o.ngram == 0 ? "merging signature files runs on the CPU"
+                           : "deduplication with recall 1, by the exact join, runs on the CPU"));
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *d, "a deduplication", &d));
     d->ctx = ctx;
     d->options = o;
@@ -118,10 +123,12 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
     gnomon_ngrams_start(&d->ngrams, &o);
     d->result.struct_size = sizeof d->result;
     const gnomon_document none = {0};
-    const gnomon_status status = o.checkpoint != NULL
-                                     ? gnomon_checkpoint_open(d)
-                                     : gnomon_store_append(&d->documents, &none, sizeof none);
+    gnomon_status status = o.checkpoint != NULL
+                               ? gnomon_checkpoint_open(d)
+                               : gnomon_store_append(&d->documents, &none, sizeof none);
     d->options.checkpoint = d->options.identity = NULL;
+    /* a device that the caller named is there, or is missed now */
+    if (status == GNOMON_OK) status = gnomon_dedup_offer(d, 0);
     if (status == GNOMON_OK)
         *out = d;
     else
@@ -136,6 +143,7 @@ void gnomon_dedup_destroy(gnomon_dedup *d)
     /* an interruption between two calls; should it fail, what was on disk before stands */
     if (!d->broken && !d->sealed && d->count > d->checkpoint.restored)
         (void)gnomon_checkpoint_save(d);
+    gnomon_dedup_close_on_device(d);
     gnomon_checkpoint_close(d);
     gnomon_store_free(&d->sets);
     gnomon_store_free(&d->raw);
@@ -352,6 +360,14 @@ static gnomon_status add_all(gnomon_dedup *d, const gnomon_documents *from, slic
     return GNOMON_OK;
 }
 
+static int64_t bytes_of(const gnomon_documents *from)
+{
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < from->count; i++)
+        bytes += from->ends[i] - from->begins[i];
+    return bytes;
+}
+
 /* What a checkpoint has already. */
 static gnomon_status pass_over(gnomon_dedup *d, gnomon_documents *from)
 {
@@ -389,7 +405,10 @@ gnomon_status gnomon_dedup_add(gnomon_dedup *d, const gnomon_documents *document
     GNOMON_TRY(pass_over(d, &from));
     slice s = {.d = d, .from = &from};
     double clock = gnomon_seconds();
-    gnomon_status status = add_all(d, &from, &s);
+    gnomon_status status = gnomon_dedup_offer(d, bytes_of(&from));
+    if (status == GNOMON_OK)
+        status =
+            d->device.texts != NULL ? gnomon_dedup_add_on_device(d, &from) : add_all(d, &from, &s);
     gnomon_free(d->ctx, s.places);
     gnomon_free(d->ctx, s.counts);
     gnomon_free(d->ctx, s.hashes);
@@ -416,6 +435,7 @@ static gnomon_status run(gnomon_dedup *d)
                    GNOMON_ARG("%s") ": it has %" PRId64 " documents, and here are %" PRId64
                                     ": it is the checkpoint of another corpus",
                    d->checkpoint.path, d->checkpoint.restored, d->count);
+    GNOMON_TRY(gnomon_dedup_end_on_device(d));
     GNOMON_TRY(gnomon_dedup_seal(d));
     GNOMON_TRY(gnomon_dedup_group(d));
     if (!d->checkpoint.grouped) {

@@ -1,6 +1,7 @@
 #include "dedup/ngrams.h"
 
 #include "base/utf8.h"
+#include "dedup/device/job.h"
 #include "dedup/sort.h"
 
 #include <string.h>
@@ -9,11 +10,7 @@
 #include <emmintrin.h>
 #endif
 
-/* A word's hash takes eight bytes at a time; an n-gram's is a polynomial of its words' hashes,
- * modulo 2^64, so that it rolls on by two products whatever its length. BASE - 1 is twice an odd
- * number: words that change places alter the sum by a difference of hashes times few twos. */
-static const uint64_t BASE = UINT64_C(0x9e3779b97f4a7c17);
-static const uint64_t WORD = UINT64_C(0xd6e8feb86659fd93);
+static const uint64_t BASE = GNOMON_NGRAM_BASE, WORD = GNOMON_NGRAM_WORD;
 
 void gnomon_ngrams_start(gnomon_ngrams *n, const gnomon_dedup_options *o)
 {

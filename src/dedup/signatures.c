@@ -188,6 +188,7 @@ gnomon_status gnomon_dedup_sign(gnomon_dedup *d, const char *const *names, const
     for (int64_t i = 0; i < d->fresh - d->named; i++)
         GNOMON_TRY(gnomon_dedup_check_name(d, names[i], d->named + i));
     signing s = {.d = d, .names = names};
+    GNOMON_TRY(gnomon_dedup_end_on_device(d));
     GNOMON_TRY(gnomon_dedup_seal(d));
     GNOMON_TRY(find_stores(&s));
     GNOMON_TRY(gnomon_alloc(d->ctx, d->fresh, sizeof *order, "documents", &order));
@@ -469,6 +470,9 @@ gnomon_status gnomon_dedup_add_old(gnomon_dedup *d, const char *const *paths, in
     GNOMON_FAIL_IF(d->options.exact, d->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("dedup") " was created with options.exact: signature files have no "
                                        "texts");
+    const gnomon_status status = gnomon_dedup_end_on_device(d);
+    d->broken = status != GNOMON_OK;
+    GNOMON_TRY(status);
     d->against = true;
     return add_files(d, paths, count);
 }

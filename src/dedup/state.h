@@ -3,6 +3,7 @@
 #define GNOMON_DEDUP_STATE_H
 
 #include "dedup/checkpoint.h"
+#include "dedup/device/texts.h"
 #include "dedup/ngrams.h"
 #include "dedup/runs.h"
 
@@ -78,6 +79,7 @@ struct gnomon_dedup {
     uint64_t *numbers;    /* sets of a slice of new documents, and scratch for them */
     int64_t number_room;
     gnomon_checkpoint checkpoint;
+    gnomon_dedup_device device;
     int64_t named;             /* the first documents that have names */
     int64_t name_calls;        /* since the pages of names were let go of */
     bool broken, sealed, done; /* after a failed call; no document is added any more; after a run */

@@ -3,6 +3,7 @@
 #include "base/arithmetic.h"
 #include "base/context.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "io/temporaries.h"
 
 #include <errno.h>
@@ -100,6 +101,34 @@ gnomon_status gnomon_store_append(gnomon_store *s, const void *data, int64_t byt
         from += some;
         bytes -= some;
     }
+    return GNOMON_OK;
+}
+
+typedef struct copying {
+    char *to;
+    const char *from;
+    int64_t bytes;
+} copying;
+
+enum { COPIED = 1 << 18 };
+
+static void copy_some(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const copying *c = arg;
+    const int64_t begin = task * COPIED;
+    memcpy(c->to + begin, c->from + begin, (size_t)gnomon_min(COPIED, c->bytes - begin));
+}
+
+gnomon_status gnomon_store_append_shared(gnomon_store *s, const void *data, int64_t bytes)
+{
+    if (bytes < 2 * COPIED || bytes > s->most - s->held) return gnomon_store_append(s, data, bytes);
+    if (s->held + bytes > s->room)
+        GNOMON_TRY(enlarge(s, gnomon_min(gnomon_max(2 * s->room, s->held + bytes), s->most)));
+    copying c = {s->data + s->held, data, bytes};
+    gnomon_parallel(s->ctx, gnomon_ceil_div(bytes, COPIED), copy_some, &c);
+    s->held += bytes;
+    s->size += bytes;
     return GNOMON_OK;
 }
 
