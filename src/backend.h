@@ -45,6 +45,8 @@ struct gnomon_lsh_job;
 struct gnomon_dedup_job;
 struct gnomon_dedup_slot;
 struct gnomon_dedup_sets;
+/* Likewise: sets, and where the keys of their bands go. */
+struct gnomon_keys_job;
 
 typedef struct gnomon_device_table {
     int interface_version; /* GNOMON_DEVICE_INTERFACE; always first */
@@ -136,6 +138,9 @@ typedef struct gnomon_device_table {
     gnomon_status (*dedup_take)(void *state, void *texts, struct gnomon_dedup_sets *sets, char *why,
                                 size_t why_size);
     void (*dedup_close)(void *state, void *texts);
+    /* Keys of bands of sets, of every job; NULL: the CPU makes them. */
+    gnomon_status (*dedup_keys)(void *state, const struct gnomon_keys_job *job, char *why,
+                                size_t why_size);
 } gnomon_device_table;
 
 typedef const gnomon_device_table *(*gnomon_plugin_entry_fn)(void);

@@ -3,17 +3,27 @@
 usage: dedup.py GNOMON FOLDER RECORD.json [--documents 4000000] [--words 60] [--threads 16] [--rounds 3]
 
 The corpora, made in FOLDER: texts of --words words drawn from 50,000, every tenth an earlier one with one word changed
-(planted); the same with each line a JSON object (JSON). Each run writes the kept lines, or the list of the kept documents'
-names alone (ids); the bytes of both devices' outputs are compared. GNOMON_PLUGIN_DIR says where the plugin is. RECORD.json
-gets every run's times. Needs NumPy."""
+(planted); the same with each line a JSON object (JSON). Cases have the default options, or n-grams, bands and rows of what
+they are named after (datatrove, NeMo Curator). Each run writes the kept lines, or the list of the kept documents' names
+alone (ids); the bytes of both devices' outputs are compared. GNOMON_PLUGIN_DIR says where the plugin is. RECORD.json gets
+every run's times. Needs NumPy."""
 import argparse
 import filecmp
 import json
 import multiprocessing
 import os
-import platform
 import subprocess
 import time
+
+
+KEPT, IDS = ("-o", "kept"), ("--ids", "ids.tsv")
+CASES = (  # name, corpus, its ending, options, what is written
+    ("default", "planted", ".txt", [], KEPT),
+    ("default, ids", "planted", ".txt", [], IDS),
+    ("JSON", "JSON", ".jsonl", [], KEPT),
+    ("datatrove", "planted", ".txt", ["--ngram", "5", "--bands", "14", "--rows", "8"], KEPT),
+    ("Curator", "planted", ".txt", ["--char-ngram", "24", "--punctuation", "keep", "--bands", "20", "--rows", "13"], KEPT),
+)
 
 
 def part(task):
@@ -69,28 +79,27 @@ def main():
     parser.add_argument("--words", type=int, default=60)
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only")
+    parser.add_argument("--only", nargs="*", help="names of cases")
     o = parser.parse_args()
     path = make(o.folder, o.documents, o.words)
-    record = {"documents": o.documents, "words": o.words, "threads": o.threads, "machine": platform.processor() or platform.machine(),
-              "commit": os.environ.get("GNOMON_COMMIT", "unknown"), "runs": []}
-    for corpus, ending in (("planted", ".txt"), ("JSON", ".jsonl")):
-        for what, options, name in (("kept", ["-o"], "kept"), ("ids", ["--ids"], "ids.tsv")):
-            if o.only and o.only != f"{corpus} {what}":
-                continue
-            best = {}
-            for device in ("cpu", "cuda"):
-                output = os.path.join(o.folder, f"{device}-{name}")
-                runs = [run(o.gnomon, path + ending, device, o.threads, options, output) for _ in range(o.rounds)]
-                record["runs"] += [{"corpus": corpus, "written": what, **one} for one in runs]
-                best[device] = sorted(runs, key=lambda one: one["seconds"])[len(runs) // 2]
-            same = filecmp.cmp(os.path.join(o.folder, f"cpu-{name}"), os.path.join(o.folder, f"cuda-{name}"), shallow=False)
-            print(f"{corpus}, {what}: {best['cpu']['seconds']:.3f} s and {best['cuda']['seconds']:.3f} s:"
-                  f" {best['cpu']['seconds'] / best['cuda']['seconds']:.2f} times; the same bytes: {same}")
-            for device, one in best.items():
-                print("  ", device, {key: round(value, 3) for key, value in one.items() if key.endswith("_seconds")}, flush=True)
-            if not same:
-                raise SystemExit("the outputs differ")
+    record = {"documents": o.documents, "words": o.words, "threads": o.threads,
+              "commit": os.environ.get("GNOMON_COMMIT", "unknown"), "bytes": os.path.getsize(path + ".txt"), "runs": []}
+    for name, corpus, ending, options, output in CASES:
+        if o.only and name not in o.only:
+            continue
+        middle = {}
+        for device in ("cpu", "cuda"):
+            written = os.path.join(o.folder, f"{device}-{output[1]}")
+            runs = [run(o.gnomon, path + ending, device, o.threads, [*options, output[0]], written) for _ in range(o.rounds)]
+            record["runs"] += [{"case": name, "corpus": corpus, "options": options, "written": output[0], **one} for one in runs]
+            middle[device] = sorted(runs, key=lambda one: one["seconds"])[len(runs) // 2]
+        same = filecmp.cmp(os.path.join(o.folder, f"cpu-{output[1]}"), os.path.join(o.folder, f"cuda-{output[1]}"), shallow=False)
+        print(f"{name}: {middle['cpu']['seconds']:.3f} s and {middle['cuda']['seconds']:.3f} s:"
+              f" {middle['cpu']['seconds'] / middle['cuda']['seconds']:.2f} times; the same bytes: {same}")
+        for device, one in middle.items():
+            print("  ", device, {key: round(value, 3) for key, value in one.items() if key.endswith("_seconds")}, flush=True)
+        if not same:
+            raise SystemExit("the outputs differ")
     with open(o.record, "w") as file:
         json.dump(record, file, indent=1)
         file.write("\n")

@@ -313,6 +313,12 @@ static void dedup_close(void *state, void *texts)
     gcu_dedup_close(static_cast<gcu_texts *>(texts));
 }
 
+static gnomon_status dedup_keys(void *state, const gnomon_keys_job *job, char *text, size_t size)
+{
+    const call on(state);
+    return gcu_dedup_keys(on.s, job, {text, size});
+}
+
 extern "C" __attribute__((visibility("default"))) const gnomon_device_table *
 gnomon_plugin_entry(void)
 {
@@ -351,6 +357,7 @@ gnomon_plugin_entry(void)
         dedup_push,
         dedup_take,
         dedup_close,
+        dedup_keys,
     };
     return &table;
 }

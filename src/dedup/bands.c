@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "dedup/device/keys.h"
 #include "dedup/minhash.h"
 #include "dedup/sort.h"
 #include "dedup/state.h"
@@ -21,6 +22,7 @@ typedef struct banding {
     int64_t skipped;      /* functions of the first block that belong to earlier bands */
     gnomon_minhash *blocks;
     int64_t block_count;
+    gnomon_keys there;     /* the device's part; constants NULL: it has none */
     uint32_t *least;       /* block_count x LANES a worker */
     int64_t room, held;    /* sets whose keys fit in memory, and those that are there */
     uint64_t *keys;        /* room a band: the key above the set's document */
@@ -229,6 +231,17 @@ static gnomon_status write_chunk(banding *b)
     return GNOMON_OK;
 }
 
+/* The keys of the sets that were scanned. */
+static gnomon_status make_keys(banding *b)
+{
+    bool done = false;
+    if (b->there.constants != NULL)
+        GNOMON_TRY(gnomon_dedup_keys_make(b->d, &b->there, b->at, b->scanned, b->keys + b->held,
+                                          b->room, &done));
+    if (!done) gnomon_parallel(b->d->ctx, gnomon_ceil_div(b->scanned, TASK), hash_some, b);
+    return GNOMON_OK;
+}
+
 static gnomon_status hash_all(banding *b, gnomon_scan *scan)
 {
     gnomon_dedup *d = b->d;
@@ -236,7 +249,7 @@ static gnomon_status hash_all(banding *b, gnomon_scan *scan)
     b->held = b->chunks = 0;
     for (;;) {
         GNOMON_TRY(gnomon_scan_next(scan, b->room - b->held, &b->scanned));
-        gnomon_parallel(d->ctx, gnomon_ceil_div(b->scanned, TASK), hash_some, b);
+        GNOMON_TRY(make_keys(b));
         b->held += b->scanned;
         if (b->held < b->room && b->scanned > 0) continue;
         gnomon_parallel(d->ctx, b->count, sort_band, b);
@@ -288,7 +301,10 @@ static gnomon_status some_bands(banding *b)
     if (b->keys == NULL) GNOMON_TRY(hold_keys(b));
     gnomon_store_start(&b->runs, d->ctx, d->work, WRITES);
     gnomon_status status = gnomon_scan_open(&scan, d, gnomon_memory_limit(d->ctx) / 16);
+    if (status == GNOMON_OK && gnomon_dedup_keys_worth(d, b->count))
+        status = gnomon_dedup_keys_open(d, &b->there, b->blocks, b->skipped, b->count);
     if (status == GNOMON_OK) status = hash_all(b, &scan);
+    gnomon_dedup_keys_close(d, &b->there);
     gnomon_scan_close(&scan);
     if (b->chunks > 0) drop_keys(b);
     d->result.hash_seconds += gnomon_lap(&clock);

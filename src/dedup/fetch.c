@@ -90,8 +90,7 @@ void gnomon_fetch_end(gnomon_fetch *f)
 
 gnomon_status gnomon_scan_open(gnomon_scan *s, gnomon_dedup *d, int64_t bytes)
 {
-    enum { MOST = 1 << 14 };
-    *s = (gnomon_scan){.room = gnomon_min(MOST, gnomon_max(1, d->distinct))};
+    *s = (gnomon_scan){.room = gnomon_min(GNOMON_SCAN_MOST, gnomon_max(1, d->distinct))};
     gnomon_fetch_start(&s->fetch, d, bytes);
     return gnomon_alloc(d->ctx, s->room, sizeof *s->documents, "documents", &s->documents);
 }

@@ -39,6 +39,8 @@ gnomon_status gnomon_fetch_some(gnomon_fetch *fetch, const uint32_t *documents, 
                                 int64_t least, int64_t *taken);
 void gnomon_fetch_end(gnomon_fetch *fetch);
 
+enum { GNOMON_SCAN_MOST = 1 << 14 };
+
 /* The distinct sets in their order, a block at a time. */
 typedef struct gnomon_scan {
     gnomon_fetch fetch;
@@ -48,7 +50,8 @@ typedef struct gnomon_scan {
 } gnomon_scan;
 
 gnomon_status gnomon_scan_open(gnomon_scan *scan, gnomon_dedup *d, int64_t bytes);
-/* At most 'most' sets, in scan->documents and scan->fetch.sets; *count is 0 at the end. */
+/* At most 'most' and GNOMON_SCAN_MOST sets, in scan->documents and scan->fetch.sets; *count is 0 at
+ * the end. */
 gnomon_status gnomon_scan_next(gnomon_scan *scan, int64_t most, int64_t *count);
 void gnomon_scan_close(gnomon_scan *scan);
 

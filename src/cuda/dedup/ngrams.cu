@@ -42,13 +42,6 @@ struct gcu_texts {
     int64_t pushed, taken;
 };
 
-static __device__ __forceinline__ uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
 /* The texts of a slot, and what becomes of them. A text's tokens and n-grams are as many as half
  * its bytes at most (characters: as its bytes), and lie where it does. */
 struct texts {
@@ -77,10 +70,10 @@ static __device__ uint64_t hash_word(const unsigned char *map, const unsigned ch
     for (unsigned char c; (c = map[*at]) != 0; at++) {
         eight = eight << 8 | c;
         if (++length % 8 != 0) continue;
-        hash = mix(hash + eight) * GNOMON_NGRAM_WORD;
+        hash = gcu_mix64(hash + eight) * GNOMON_NGRAM_WORD;
         eight = 0;
     }
-    return mix(hash + eight + length * GNOMON_NGRAM_WORD);
+    return gcu_mix64(hash + eight + length * GNOMON_NGRAM_WORD);
 }
 
 static __device__ uint64_t hash_character(const unsigned char *map, const unsigned char *at)
@@ -88,7 +81,7 @@ static __device__ uint64_t hash_character(const unsigned char *map, const unsign
     uint64_t code = map[*at];
     while ((*++at & 0xc0) == 0x80)
         code = code << 8 | *at;
-    return mix(code + GNOMON_NGRAM_BASE);
+    return gcu_mix64(code + GNOMON_NGRAM_BASE);
 }
 
 static __device__ uint32_t cut_words(const unsigned char *map, const unsigned char *text,
@@ -129,7 +122,7 @@ static __device__ uint32_t cut_characters(const unsigned char *map, const unsign
         before = gaps >> 31;
         if (begins) {
             uint64_t *to = tokens + count + __popc(starts & below) + __popc(spaces & below);
-            if (spaced) *to++ = mix(' ' + GNOMON_NGRAM_BASE);
+            if (spaced) *to++ = gcu_mix64(' ' + GNOMON_NGRAM_BASE);
             *to = hash_character(map, text + at);
         }
         count += __popc(starts) + __popc(spaces);
@@ -156,7 +149,7 @@ static __global__ void __launch_bounds__(WARP *WARPS) ngrams_kernel(texts t)
         uint64_t hash = 0;
         for (uint32_t k = 0; k < each; k++)
             hash = hash * GNOMON_NGRAM_BASE + tokens[g + k];
-        numbers[g] = mix(count < length ? hash + count : hash);
+        numbers[g] = gcu_mix64(count < length ? hash + count : hash);
     }
     if (lane == 0) t.grams[i] = grams;
 }
@@ -245,7 +238,7 @@ static __device__ uint64_t hash_set(const uint64_t *set, uint32_t count)
         b ^= b >> 31;
     }
     if (i < count) a = (a ^ set[i]) * GNOMON_NGRAM_BASE;
-    return mix(mix(a) + b);
+    return gcu_mix64(gcu_mix64(a) + b);
 }
 
 /* In 'room', or with NULL where they are. */

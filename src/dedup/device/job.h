@@ -37,4 +37,19 @@ typedef struct gnomon_dedup_sets {
     const uint64_t *hashes, *members;
 } gnomon_dedup_sets;
 
+/* Sets whose keys of bands a device makes, as src/dedup/bands.c defines them. */
+typedef struct gnomon_keys_job {
+    int64_t bands, rows;
+    const uint32_t *constants; /* of the bands' functions, one after another: flip, low and high, as
+                                  src/dedup/minhash.h has them */
+    int64_t count;             /* sets, not empty: */
+    const uint64_t *members;   /* set s has members[begins[s], ends[s]); ascending offsets */
+    const int64_t *begins, *ends;
+    const uint32_t *documents; /* in the low half of a key */
+    uint64_t *keys;            /* of set s and a band: keys[band * stride + s] */
+    int64_t stride;
+    int64_t memory_limit; /* bytes of working memory on the host */
+    const gnomon_device_host *host;
+} gnomon_keys_job;
+
 #endif

@@ -55,7 +55,8 @@ gnomon_status gnomon_dedup_offer(gnomon_dedup *d, int64_t bytes)
     bool done;
     const gnomon_status status =
         gnomon_device_run(&v->call, d->ctx, GNOMON_BY_CONTEXT, &step, d, &done);
-    for (int p = 0; p < GNOMON_DEDUP_SLOTS && status == GNOMON_OK && done; p++)
+    v->used = done && status == GNOMON_OK;
+    for (int p = 0; p < GNOMON_DEDUP_SLOTS && v->used; p++)
         GNOMON_TRY(gnomon_alloc(d->ctx, v->slot.room, sizeof *v->parts[p].documents, "documents",
                                 &v->parts[p].documents));
     /* a device that has no room is no reason to fail where the CPU has */

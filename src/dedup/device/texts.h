@@ -30,6 +30,7 @@ typedef struct gnomon_dedup_device {
     gnomon_dedup_job job;
     void *texts;            /* the device's; NULL: the CPU makes all sets */
     bool asked;             /* whether there is one that does */
+    bool used;              /* there was one */
     double offered;         /* bytes of text so far */
     gnomon_dedup_slot slot; /* the next texts' */
     gnomon_dedup_part parts[GNOMON_DEDUP_SLOTS];

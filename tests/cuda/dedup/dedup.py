@@ -101,6 +101,14 @@ def main():
         compare(name, path, ["--memory", "96M"], GNOMON_CUDA_MEMORY="16")
     compare("planted", "planted.txt", ["--bands", "20", "--rows", "3", "--unverified", "--threads", "3"])
     compare("planted", "planted.txt", ["--similarity", "0.5", "--keep", "longest"])
+    # so many functions that the GPU makes the keys
+    for name in ("planted", "template", "long", "not-ASCII", "one-word"):
+        compare(name, f"{name}.txt", ["--bands", "200", "--rows", "5", "--threads", "1"])
+        compare(name, f"{name}.txt", ["--bands", "333", "--rows", "7", "--threads", "1", "--memory", "96M"],
+                GNOMON_CUDA_MEMORY="16")
+    if not small:
+        compare("planted", "planted.txt", ["--bands", "1000", "--rows", "33"])
+        compare("many", "many.txt", ["--bands", "100", "--rows", "1", "--threads", "1"])
     # JSON lines with escapes and names
     with open("some.jsonl", "w") as file:
         for i in range(100 * scale):
