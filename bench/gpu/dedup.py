@@ -82,8 +82,8 @@ def main():
     parser.add_argument("--only", nargs="*", help="names of cases")
     o = parser.parse_args()
     path = make(o.folder, o.documents, o.words)
-    record = {"documents": o.documents, "words": o.words, "threads": o.threads,
-              "commit": os.environ.get("GNOMON_COMMIT", "unknown"), "bytes": os.path.getsize(path + ".txt"), "runs": []}
+    record = {"program": "dedup", "gpu": "", "documents": o.documents, "words": o.words, "threads": o.threads,
+              "commit": os.environ.get("GNOMON_COMMIT", "unknown"), "bytes": os.path.getsize(path + ".txt"), "results": []}
     for name, corpus, ending, options, output in CASES:
         if o.only and name not in o.only:
             continue
@@ -91,7 +91,8 @@ def main():
         for device in ("cpu", "cuda"):
             written = os.path.join(o.folder, f"{device}-{output[1]}")
             runs = [run(o.gnomon, path + ending, device, o.threads, [*options, output[0]], written) for _ in range(o.rounds)]
-            record["runs"] += [{"case": name, "corpus": corpus, "options": options, "written": output[0], **one} for one in runs]
+            record["results"] += [{"case": name, "corpus": corpus, "options": options, "written": output[0], **one} for one in runs]
+            record["gpu"] = runs[0].get("gpu", record["gpu"]).split(",")[0]
             middle[device] = sorted(runs, key=lambda one: one["seconds"])[len(runs) // 2]
         same = filecmp.cmp(os.path.join(o.folder, f"cpu-{output[1]}"), os.path.join(o.folder, f"cuda-{output[1]}"), shallow=False)
         print(f"{name}: {middle['cpu']['seconds']:.3f} s and {middle['cuda']['seconds']:.3f} s:"

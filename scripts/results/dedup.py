@@ -6,6 +6,7 @@ STEPS = [("read", "reading"), ("ngram", "n-grams"), ("group", "equal sets"), ("p
          ("verify", "verification"), ("cluster", "clusters"), ("write", "writing")]
 AIMS = [("rensa", 10), ("datasketch", 30)]
 AIM_RATE = 250_000
+AIM_GPU = 5
 
 
 def verdict(figure, aim, words):
@@ -75,7 +76,30 @@ def memory_part(record):
             table(["`--memory`", "s", "processor s", "MB"], rows))
 
 
+def gpu_part(record):
+    def middle(case, device, key="seconds"):
+        values = sorted(run[key] for run in record["results"] if run["case"] == case and run["device"] == device)
+        return values[len(values) // 2]
+
+    rows = []
+    for case in dict.fromkeys(run["case"] for run in record["results"]):
+        first = next(run for run in record["results"] if run["case"] == case)
+        options = f"`{' '.join(first['options'])}`" if first["options"] else "defaults"
+        rows.append([f"{first['corpus']}, `{first['written']}`", options, f"{middle(case, 'cpu'):.2f}", f"{middle(case, 'cuda'):.2f}",
+                     f"{middle(case, 'cpu') / middle(case, 'cuda'):.2f}"] +
+                    [f"{middle(case, device, step + '_seconds'):.2f}" for step in ("ngram", "hash") for device in ("cpu", "cuda")])
+    most = max(float(row[4]) for row in rows)
+    starts = sorted(run["seconds"] - sum(run[step + "_seconds"] for step, _ in STEPS) for run in record["results"] if run["device"] == "cuda")
+    return (f"## On a GPU\n\n{record['documents']:,} documents of {record['words']} words, {record['bytes'] / 1e6:,.0f} MB, every tenth an earlier one with "
+            f"one word changed, in the page cache; {record['gpu']} beside {record['threads']} threads of its host (`bench/gpu/dedup.py`, commit "
+            f"{record['commit'][:12]}{', ' + record['note'] if record.get('note') else ''}). Whole runs of the command, from the start of the process to its end, medians of "
+            f"{len(record['results']) // len(rows) // 2}; kept lines or ids have the same bytes. " + verdict(most, AIM_GPU, f"At most {most:.1f} times the CPU's speed") +
+            ".\n\n" + table(["corpus, output", "options", "CPU s", "GPU s", "times", "n-grams: CPU s", "GPU s", "keys: CPU s", "GPU s"], rows) +
+            "\nThe other steps are the same on both: reading, grouping, comparing, clusters, writing. With the GPU "
+            f"{starts[len(starts) // 2]:.2f} s of a run (median) are none of the steps': most of it is CUDA's start.\n\n")
+
+
 def make():
     record = load("dedup-cpu.json")
     pages["dedup.md"] = (f"# Deduplication of texts\n\n{record['cpu']}, two cores; `bench/cpu/dedup.py`. How it works: "
-                         "[dedup.md](../reference/dedup.md).\n\n" + texts_part(record) + corpora_part(record) + memory_part(record))
+                         "[dedup.md](../reference/dedup.md).\n\n" + texts_part(record) + corpora_part(record) + memory_part(record).rstrip("\n") + "\n\n" + gpu_part(load("gpu/dedup.json")).rstrip("\n") + "\n")

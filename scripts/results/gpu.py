@@ -297,7 +297,7 @@ PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Ve
             "join_sets": ("Similarity join of sets", set_joins), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer),
             "csr": ("Sparse points", sparse_rows), "svd_sparse": ("Factorisation of sparse rows", sparse_factors),
             "search": ("Exact nearest neighbours", searches), "search_sets": ("Exact nearest sets", set_searches)}
-ELSEWHERE = {"thesis", "svd", "svd_torch", "svd_ways", "search_torch", "lsh", "report", "hosvd", "projectors"}  # pages of their own
+ELSEWHERE = {"thesis", "svd", "svd_torch", "svd_ways", "search_torch", "lsh", "report", "hosvd", "dedup", "projectors"}  # pages of their own
 
 
 def one_gpu(gpu, programs):

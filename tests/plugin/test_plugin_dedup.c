@@ -70,12 +70,15 @@ static void make(corpus *c, uint64_t seed)
     c->count = TEXTS;
 }
 
+static int64_t memory_limit; /* of contexts; 0: the default */
+
 static gnomon_context *context(const char *device)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *ctx;
     o.device = device;
     o.threads = 2;
+    if (memory_limit > 0) o.memory_limit = memory_limit;
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
     return ctx;
 }
@@ -200,6 +203,37 @@ static void the_result_is_the_same(void **state)
     free(c.text);
 }
 
+/* So many functions that the device makes the keys of all bands, or of some at a time. */
+static void keys_are_the_same(void **state)
+{
+    static const int64_t limits[] = {0, 4 << 20};
+    (void)state;
+    corpus c;
+    gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+    make(&c, 4);
+    o.keep_raw = 1;
+    o.ngram = 2;
+    o.similarity = 0.5;
+    o.bands = 301;
+    o.rows = 3;
+    for (int k = 0; k < 2; k++) {
+        memory_limit = limits[k];
+        same(&c, o);
+    }
+    memory_limit = 0;
+    /* it was the device */
+    gnomon_context *ctx = context("cuda");
+    gnomon_dedup *d;
+    o.rows = 61;
+    assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_OK);
+    assert_int_equal(add(d, &c, TEXTS), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_run(d, NULL), GNOMON_ERROR_MEMORY);
+    assert_non_null(strstr(gnomon_last_error(ctx), "61 rows"));
+    gnomon_dedup_destroy(d);
+    gnomon_context_destroy(ctx);
+    free(c.text);
+}
+
 /* Those that are normalised are the CPU's. */
 static void unicode_is_the_same(void **state)
 {
@@ -307,7 +341,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_result_is_the_same), cmocka_unit_test(unicode_is_the_same),
-        cmocka_unit_test(a_checkpoint_goes_on), cmocka_unit_test(faults_are_told)};
+        cmocka_unit_test(keys_are_the_same), cmocka_unit_test(a_checkpoint_goes_on),
+        cmocka_unit_test(faults_are_told)};
     if (setenv("GNOMON_PLUGIN_DIR", PLUGINS "/texts", 1) != 0) return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
