@@ -19,10 +19,11 @@ enum {
     READ_ROWS = 16,
     SUM_ROWS = 256, /* in a part of a sum */
     SUM_COLS = 512,
-    PART_COLS = 16384, /* columns of a row that a task subtracts */
-    SPREAD_COLS = 64,  /* that a task sums the squares of */
-    COLS = 8,          /* of a tall matrix that a task sums */
-    OVERFLOWING = 64,  /* bits that sums beyond the range are correction down by */
+    PART_COLS = 16384,   /* columns of a row that a task subtracts */
+    SPREAD_COLS = 64,    /* that a task sums the squares of */
+    SQUARED_ROWS = 4096, /* sparse ones, whose squares are summed at a time */
+    COLS = 8,            /* of a tall matrix that a task sums */
+    OVERFLOWING = 64,    /* bits that sums beyond the range are correction down by */
 };
 
 static int64_t read_rows(const gnomon_row_source *s)
@@ -449,24 +450,82 @@ static gnomon_status over_pieces(gnomon_row_source *s, piece_fn fn, void *arg)
     }
 }
 
+/* A loop over a piece in which each task has columns of its own: those of every 'tasks'-th group,
+ * so that a few heavy columns side by side are shared. A column's numbers meet in the order of the
+ * rows, whatever the number of tasks, which is a power of two. */
+typedef struct columns_task {
+    gnomon_row_source *s;
+    const gnomon_piece *piece;
+    int64_t tasks;
+    void *arg;
+} columns_task;
+
+static inline bool has_column(const columns_task *t, int64_t task, int64_t col)
+{
+    enum { GROUP = 64 };
+    return (col / GROUP & (t->tasks - 1)) == task;
+}
+
+static int64_t column_tasks(const gnomon_row_source *s)
+{
+    const int64_t threads = gnomon_context_threads(s->ctx);
+    int64_t tasks = 1;
+    while (tasks < threads)
+        tasks *= 2;
+    return tasks;
+}
+
+/* What a task has seen of the entries in its columns. */
+typedef struct column_figures {
+    double largest;
+    int64_t bad, bad_row; /* the first entry that is not finite, or nonzeros; its row */
+} column_figures;
+
 typedef struct sums_task {
     double factor, largest;
+    column_figures *figures; /* one a task */
 } sums_task;
+
+static void sum_columns_of_rows(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const columns_task *t = arg;
+    const gnomon_csr *a = &t->piece->csr;
+    const gnomon_centering *c = &t->s->center;
+    const sums_task *sums = t->arg;
+    column_figures figures = {0, INT64_MAX, 0};
+    for (int64_t row = 0; row < a->rows && figures.bad == INT64_MAX; row++) {
+        for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
+             i++) {
+            const int64_t j = a->indices[i];
+            if (!has_column(t, task, j)) continue;
+            const double x = gnomon_value_as_f64(a->values, a->dtype, i);
+            if (!isfinite(x)) {
+                figures.bad = i;
+                figures.bad_row = row;
+                break;
+            }
+            figures.largest = fmax(figures.largest, fabs(x));
+            add(sums->factor * x, &c->sums[j], &c->sums[t->s->cols + j]);
+        }
+    }
+    sums->figures[task] = figures;
+}
 
 static gnomon_status sum_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
 {
     const gnomon_csr *a = &piece->csr;
     sums_task *t = arg;
-    gnomon_centering *c = &s->center;
+    columns_task columns = {s, piece, column_tasks(s), t};
+    column_figures first = {0, INT64_MAX, 0};
+    gnomon_parallel(s->ctx, columns.tasks, sum_columns_of_rows, &columns);
+    for (int64_t task = 0; task < columns.tasks; task++) {
+        t->largest = fmax(t->largest, t->figures[task].largest);
+        if (t->figures[task].bad < first.bad) first = t->figures[task];
+    }
+    if (first.bad != INT64_MAX)
+        return gnomon_row_source_refuse(s, piece->row + first.bad_row, a->indices[first.bad]);
     for (int64_t row = 0; row < a->rows; row++) {
-        for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
-             i++) {
-            const double x = gnomon_value_as_f64(a->values, a->dtype, i);
-            const int64_t j = a->indices[i];
-            if (!isfinite(x)) return gnomon_row_source_refuse(s, piece->row + row, j);
-            t->largest = fmax(t->largest, fabs(x));
-            add(t->factor * x, &c->sums[j], &c->sums[s->cols + j]);
-        }
         const int64_t count = a->offsets[row + 1] - a->offsets[row];
         s->nonzeros += count;
         s->longest = count > s->longest ? count : s->longest;
@@ -479,9 +538,12 @@ static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *largest
     sums_task t = {.factor = ldexp(1.0, -shift)};
     memset(s->center.sums, 0, 2 * (size_t)s->cols * sizeof *s->center.sums);
     s->nonzeros = s->longest = 0;
-    GNOMON_TRY(over_pieces(s, sum_piece, &t));
+    GNOMON_TRY(
+        gnomon_alloc(s->ctx, column_tasks(s), sizeof *t.figures, "figures of columns", &t.figures));
+    const gnomon_status status = over_pieces(s, sum_piece, &t);
+    gnomon_free(s->ctx, t.figures);
     *largest = t.largest;
-    return GNOMON_OK;
+    return status;
 }
 
 double gnomon_center_unit(const gnomon_row_source *s, int64_t j, double x)
@@ -506,7 +568,8 @@ static double deviation(const gnomon_row_source *s, int64_t j, double x, double 
 typedef struct cells_task {
     cell *cells; /* one a column */
     double factor, squares;
-    void *sums;
+    void *sums;  /* of a pass over columns: one a column; over rows: one of each at hand */
+    int64_t row; /* the first of those */
 } cells_task;
 
 static gnomon_status make_cells(const gnomon_row_source *s, cell **cells)
@@ -517,34 +580,89 @@ static gnomon_status make_cells(const gnomon_row_source *s, cell **cells)
     return GNOMON_OK;
 }
 
-/* The entries of a row, added up in their columns. */
-static void add_up(const cells_task *t, const gnomon_csr *a, int64_t row, int64_t first,
-                   int64_t end)
+/* The entry joins those of its row and column. */
+static inline void add_up(const cells_task *t, const gnomon_csr *a, int64_t row, int64_t entry)
 {
+    cell *const at = &t->cells[a->indices[entry]];
+    if (at->row != row) {
+        at->row = row;
+        at->sum = 0;
+    }
+    at->sum += t->factor * gnomon_value_as_f64(a->values, a->dtype, entry);
+}
+
+/* cells: how many rows have an entry in a column. */
+static void count_rows(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const columns_task *t = arg;
+    const gnomon_csr *a = &t->piece->csr;
+    const cells_task *of = t->arg;
+    for (int64_t row = 0; row < a->rows; row++) {
+        for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
+             i++) {
+            if (!has_column(t, task, a->indices[i])) continue;
+            cell *const at = &of->cells[a->indices[i]];
+            if (at->row != t->piece->row + row) at->rows++;
+            at->row = t->piece->row + row;
+        }
+    }
+}
+
+/* The squares of a row whose columns rise; -1 for another row. */
+static void square_row(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const columns_task *t = arg;
+    const gnomon_csr *a = &t->piece->csr;
+    const cells_task *of = t->arg;
+    const int64_t row = of->row + task;
+    double sum = 0;
+    int64_t last = -1;
+    for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
+         i++) {
+        const int64_t j = a->indices[i];
+        const double x = gnomon_value_as_f64(a->values, a->dtype, i);
+        const double less = deviation(t->s, j, of->factor * x, of->factor);
+        sum = j > last && sum >= 0 ? sum + less * less : -1;
+        last = j;
+    }
+    ((double *)of->sums)[task] = sum;
+}
+
+/* The squares of a row that may have several entries of one column. */
+static double square_any_row(const gnomon_row_source *s, const gnomon_piece *piece, int64_t row,
+                             const cells_task *t)
+{
+    const gnomon_csr *a = &piece->csr;
+    const int64_t first = a->offsets[row] - a->offsets[0];
+    const int64_t end = a->offsets[row + 1] - a->offsets[0];
+    double sum = 0;
+    for (int64_t i = first; i < end; i++)
+        t->cells[a->indices[i]].row = -1;
+    for (int64_t i = first; i < end; i++)
+        add_up(t, a, piece->row + row, i);
     for (int64_t i = first; i < end; i++) {
         cell *const at = &t->cells[a->indices[i]];
-        if (at->row != row) *at = (cell){row, at->rows + 1, 0};
-        at->sum += t->factor * gnomon_value_as_f64(a->values, a->dtype, i);
+        if (at->row != piece->row + row) continue;
+        const double x = deviation(s, a->indices[i], at->sum, t->factor);
+        sum += x * x;
+        at->row = -1; /* once */
     }
+    return sum;
 }
 
 static gnomon_status square_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
 {
-    const gnomon_csr *a = &piece->csr;
     cells_task *t = arg;
-    for (int64_t row = 0; row < a->rows; row++) {
-        const int64_t first = a->offsets[row] - a->offsets[0];
-        const int64_t end = a->offsets[row + 1] - a->offsets[0];
-        double sum = 0;
-        add_up(t, a, piece->row + row, first, end);
-        for (int64_t i = first; i < end; i++) {
-            cell *const at = &t->cells[a->indices[i]];
-            if (at->row != piece->row + row) continue;
-            const double x = deviation(s, a->indices[i], at->sum, t->factor);
-            sum += x * x;
-            at->row = -1; /* once */
-        }
-        t->squares += sum;
+    columns_task pass = {s, piece, column_tasks(s), t};
+    double *const squares = t->sums;
+    gnomon_parallel(s->ctx, pass.tasks, count_rows, &pass);
+    for (t->row = 0; t->row < piece->rows; t->row += SQUARED_ROWS) {
+        const int64_t rows = gnomon_min(SQUARED_ROWS, piece->rows - t->row);
+        gnomon_parallel(s->ctx, rows, square_row, &pass);
+        for (int64_t i = 0; i < rows; i++)
+            t->squares += squares[i] >= 0 ? squares[i] : square_any_row(s, piece, t->row + i, t);
     }
     return GNOMON_OK;
 }
@@ -553,8 +671,12 @@ static gnomon_status square_piece(gnomon_row_source *s, const gnomon_piece *piec
  * mean, and the mean's for each that is not there. */
 static gnomon_status sparse_squares(gnomon_row_source *s, cell *cells)
 {
-    cells_task t = {cells, s->standardized ? halving(s) : ldexp(1.0, -s->exponent), 0, NULL};
-    GNOMON_TRY(over_pieces(s, square_piece, &t));
+    cells_task t = {.cells = cells,
+                    .factor = s->standardized ? halving(s) : ldexp(1.0, -s->exponent)};
+    GNOMON_TRY(gnomon_alloc(s->ctx, SQUARED_ROWS, sizeof(double), "squares of rows", &t.sums));
+    const gnomon_status status = over_pieces(s, square_piece, &t);
+    gnomon_free(s->ctx, t.sums);
+    GNOMON_TRY(status);
     for (int64_t j = 0; j < s->cols; j++) {
         const double x = deviation(s, j, 0, t.factor);
         t.squares += (double)(s->rows - cells[j].rows) * x * x;
@@ -653,22 +775,32 @@ static gnomon_status spread_dense(gnomon_row_source *s, square_sum *sums)
     }
 }
 
-static gnomon_status spread_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
+static void spread_columns(void *arg, int64_t task, int worker)
 {
-    const gnomon_csr *a = &piece->csr;
-    const cells_task *t = arg;
-    square_sum *sums = t->sums;
+    (void)worker;
+    const columns_task *t = arg;
+    const gnomon_csr *a = &t->piece->csr;
+    const cells_task *of = t->arg;
+    square_sum *sums = of->sums;
     for (int64_t row = 0; row < a->rows; row++) {
         const int64_t first = a->offsets[row] - a->offsets[0];
         const int64_t end = a->offsets[row + 1] - a->offsets[0];
-        add_up(t, a, piece->row + row, first, end);
+        for (int64_t i = first; i < end; i++)
+            if (has_column(t, task, a->indices[i])) add_up(of, a, t->piece->row + row, i);
         for (int64_t i = first; i < end; i++) {
             const int64_t j = a->indices[i];
-            if (t->cells[j].row != piece->row + row) continue;
-            add_square(&sums[j], t->cells[j].sum - t->factor * s->center.mean[j], 1);
-            t->cells[j].row = -1; /* once */
+            if (!has_column(t, task, j) || of->cells[j].row != t->piece->row + row) continue;
+            add_square(&sums[j], of->cells[j].sum - of->factor * t->s->center.mean[j], 1);
+            of->cells[j].rows++;
+            of->cells[j].row = -1; /* once */
         }
     }
+}
+
+static gnomon_status spread_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
+{
+    columns_task pass = {s, piece, column_tasks(s), arg};
+    gnomon_parallel(s->ctx, pass.tasks, spread_columns, &pass);
     return GNOMON_OK;
 }
 
