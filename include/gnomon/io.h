@@ -322,7 +322,8 @@ GNOMON_API gnomon_status gnomon_file_members(gnomon_context *ctx, const char *pa
  * during the call. */
 typedef void (*gnomon_describe_fn)(void *user, const char *name, const gnomon_data_info *info);
 
-/* Describes all members that gnomon_file_members names, in one pass over the file's directory.
+/* Describes all members that gnomon_file_members names, and arrays whose header is broken, in one
+ * pass over the file's directory.
  * Errors: as gnomon_reader_open; a member that can't be read as points is not an error. */
 GNOMON_API gnomon_status gnomon_file_describe(gnomon_context *ctx, const char *path,
                                               gnomon_describe_fn fn, void *user);

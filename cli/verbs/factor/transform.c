@@ -27,6 +27,7 @@ typedef struct job {
     cli_app *app;
     const request *r;
     member of[MEMBERS];
+    int unread; /* exit code of a member that can't be read; -1 */
     gnomon_matrix vt;
     gnomon_svd_transform_options options;
     gnomon_reader *reader;
@@ -137,6 +138,8 @@ static void note_member(void *user, const char *name, const gnomon_data_info *in
     for (int i = 0; i < MEMBERS; i++)
         if (strcmp(name, names[i]) == 0 && info != NULL)
             j->of[i] = (member){1, info->dimensions, info->dtype, info->rows, info->cols, NULL};
+        else if (strcmp(name, names[i]) == 0 && j->unread < 0) /* not as if it were not there */
+            j->unread = cli_fail(j->app, CLI_EXIT_DATA, "%s", gnomon_last_error(j->app->ctx));
 }
 
 static int bad_member(job *j, int which, const char *why)
@@ -191,7 +194,9 @@ static int read_member(job *j, int which)
     if ((size_t)snprintf(path, sizeof path, "%s:%s", j->r->factors, names[which]) >= sizeof path)
         return cli_fail(j->app, CLI_EXIT_FILE, "%s: the name is too long", j->r->factors);
     m->data = malloc(cli_bytes(m->rows * m->cols, (int64_t)gnomon_dtype_size(m->dtype)));
-    if (m->data == NULL) return bad_member(j, which, "does not fit in memory");
+    if (m->data == NULL)
+        return cli_fail(j->app, CLI_EXIT_MEMORY, "%s: the member %s does not fit in memory",
+                        j->r->factors, names[which]);
     gnomon_matrix all = gnomon_matrix_rowmajor(m->data, m->dtype, m->rows, m->cols);
     gnomon_status status = gnomon_reader_open(j->app->ctx, path, NULL, &reader);
     int64_t have = 0, got = 1, row = 0, col = 0;
@@ -221,9 +226,10 @@ static int check_scale(job *j)
 static int load(job *j, int64_t *budget)
 {
     static const gnomon_svd_transform_options defaults = GNOMON_SVD_TRANSFORM_OPTIONS_INIT;
+    j->unread = -1;
     const gnomon_status status = gnomon_file_describe(j->app->ctx, j->r->factors, note_member, j);
     if (status != GNOMON_OK) return cli_fail_status(j->app, status);
-    int code = check_members(j);
+    int code = j->unread >= 0 ? j->unread : check_members(j);
     if (code >= 0) return code;
     const double bytes = (double)j->of[VT].rows * (double)j->of[VT].cols *
                              (double)gnomon_dtype_size(j->of[VT].dtype) +

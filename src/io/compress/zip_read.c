@@ -14,6 +14,7 @@ struct gnomon_zip {
     zip_t *archive;
     int64_t position; /* where libzip reads next */
     zip_error_t error;
+    gnomon_status failed; /* of the source, which libzip may tell as the end of the file */
 };
 
 /* libzip reads through the source, so that a spooled pipe and a file are the same to it. */
@@ -28,8 +29,9 @@ static zip_int64_t read_archive(void *user, void *data, zip_uint64_t length, zip
     case ZIP_SOURCE_READ: {
         int64_t left = zip->position < size ? size - zip->position : 0;
         int64_t n = length < (zip_uint64_t)left ? (int64_t)length : left;
-        if (gnomon_source_read_at(zip->source, zip->position, data, (size_t)n, "the archive") !=
-            GNOMON_OK) {
+        zip->failed =
+            gnomon_source_read_at(zip->source, zip->position, data, (size_t)n, "the archive");
+        if (zip->failed != GNOMON_OK) {
             zip_error_set(&zip->error, ZIP_ER_READ, 0);
             return -1;
         }
@@ -90,9 +92,11 @@ gnomon_status gnomon_zip_open(gnomon_source *source, gnomon_zip **out)
     if (input != NULL) zip->archive = zip_open_from_source(input, ZIP_RDONLY, &error);
     gnomon_status status = GNOMON_OK;
     if (zip->archive == NULL) {
-        status = gnomon_fail(ctx, zip_status(zip_error_code_zip(&error)),
-                             GNOMON_ARG("%s") ": can't be read as a zip archive: %s",
-                             gnomon_source_name(source), zip_error_strerror(&error));
+        status = zip->failed;
+        if (status == GNOMON_OK)
+            status = gnomon_fail(ctx, zip_status(zip_error_code_zip(&error)),
+                                 GNOMON_ARG("%s") ": can't be read as a zip archive: %s",
+                                 gnomon_source_name(source), zip_error_strerror(&error));
         if (input != NULL) zip_source_free(input);
         gnomon_zip_close(zip);
         zip = NULL;
@@ -148,6 +152,7 @@ static gnomon_status member_reopen(member_state *member, const char *name)
     member->position = 0;
     member->file = zip_fopen_index(member->zip->archive, (zip_uint64_t)member->index, 0);
     if (member->file != NULL) return GNOMON_OK;
+    GNOMON_TRY(member->zip->failed);
     zip_error_t *error = zip_get_error(member->zip->archive);
     return gnomon_fail(member->zip->ctx, zip_status(zip_error_code_zip(error)),
                        GNOMON_ARG("%s") ": can't open it in the archive: %s", name,
@@ -163,6 +168,7 @@ static gnomon_status member_read(gnomon_source *source, member_state *member, vo
     const bool last = n > 0 && member->position + n == member->size;
     if (last && zip_fread(member->file, &none, 1) < 0) n = -1;
     if (n < 0) {
+        GNOMON_TRY(member->zip->failed);
         zip_error_t *error = zip_file_get_error(member->file);
         return gnomon_fail(member->zip->ctx, zip_status(zip_error_code_zip(error)),
                            GNOMON_ARG("%s") ": can't read it in the archive at byte %lld: %s",
@@ -179,8 +185,10 @@ static gnomon_status member_pull(gnomon_source *source, void *state, int64_t off
 {
     member_state *member = state;
     if (offset != member->position && member->random) {
-        GNOMON_FAIL_IF(zip_fseek(member->file, offset, SEEK_SET) != 0, member->zip->ctx,
-                       GNOMON_ERROR_IO, GNOMON_ARG("%s") ": can't go to byte %lld in the archive",
+        const bool there = zip_fseek(member->file, offset, SEEK_SET) == 0;
+        GNOMON_TRY(there ? GNOMON_OK : member->zip->failed);
+        GNOMON_FAIL_IF(!there, member->zip->ctx, GNOMON_ERROR_IO,
+                       GNOMON_ARG("%s") ": can't go to byte %lld in the archive",
                        gnomon_source_name(source), (long long)offset);
         member->position = offset;
     }

@@ -64,7 +64,7 @@ static gnomon_status find_key(gnomon_reader *reader, const gnomon_zip *zip, int6
                        keys[0] != '\0' ? keys : "none at all");
 }
 
-/* How many dimensions an array of numbers has; 0 for one that is broken or of something else. */
+/* How many dimensions an array of numbers has; 0 for one of something else. */
 static gnomon_status count_dimensions(gnomon_zip *zip, int64_t index, int *dimensions)
 {
     gnomon_source *source = NULL;
@@ -74,7 +74,13 @@ static gnomon_status count_dimensions(gnomon_zip *zip, int64_t index, int *dimen
     if (status == GNOMON_OK) status = gnomon_npy_read_header(source, &header);
     if (status == GNOMON_OK && header.text_bytes == 0) *dimensions = header.dimensions;
     gnomon_source_close(source);
-    return status == GNOMON_ERROR_MEMORY || status == GNOMON_ERROR_IO ? status : GNOMON_OK;
+    return status;
+}
+
+/* Whether a failure is not the member's. */
+static bool is_fatal(gnomon_status status)
+{
+    return status == GNOMON_ERROR_MEMORY || status == GNOMON_ERROR_IO;
 }
 
 /* The only array, or the only one of two dimensions. */
@@ -90,8 +96,10 @@ static gnomon_status choose_key(gnomon_reader *reader, gnomon_zip *zip, int64_t 
     if (arrays == 1) return GNOMON_OK;
     for (int64_t i = 0; i < gnomon_zip_count(zip) && points < 2; i++) {
         int dimensions = 0;
-        if (is_array(gnomon_zip_name(zip, i))) GNOMON_TRY(count_dimensions(zip, i, &dimensions));
-        if (dimensions < 2) continue;
+        if (!is_array(gnomon_zip_name(zip, i))) continue;
+        const gnomon_status status = count_dimensions(zip, i, &dimensions);
+        if (is_fatal(status)) return status;
+        if (status != GNOMON_OK || dimensions < 2) continue;
         points++;
         *index = i;
     }
@@ -140,7 +148,12 @@ static gnomon_status npz_members(gnomon_reader *reader, gnomon_member_fn fn, voi
         const char *name = gnomon_zip_name(zip, i);
         int dimensions = 0;
         char *key = NULL;
-        if (is_array(name)) status = count_dimensions(zip, i, &dimensions);
+        if (!is_array(name)) continue;
+        status = count_dimensions(zip, i, &dimensions);
+        if (status != GNOMON_OK && !is_fatal(status)) {
+            status = GNOMON_OK;
+            continue;
+        }
         if (status != GNOMON_OK || dimensions == 0) continue;
         status = gnomon_copy_text(reader->ctx, name, &key);
         if (status != GNOMON_OK) continue;
@@ -180,15 +193,18 @@ static gnomon_status npz_describe(gnomon_reader *reader, gnomon_describe_fn fn, 
         gnomon_data_info info;
         int dimensions = 0;
         char *key = NULL;
-        if (is_array(name)) status = count_dimensions(zip, i, &dimensions);
-        if (status != GNOMON_OK || dimensions == 0) continue;
-        status = gnomon_copy_text(reader->ctx, name, &key);
+        if (!is_array(name)) continue;
+        const gnomon_status counted = count_dimensions(zip, i, &dimensions);
+        if (counted == GNOMON_OK && dimensions == 0) continue;
+        status = is_fatal(counted) ? counted : gnomon_copy_text(reader->ctx, name, &key);
         if (status != GNOMON_OK) continue;
         key[strlen(key) - 4] = '\0';
-        status = describe_array(reader, zip, i, &info);
+        status = counted == GNOMON_OK ? describe_array(reader, zip, i, &info) : counted;
         info.member = key;
-        fn(user, key, status == GNOMON_OK ? &info : NULL);
-        if (status != GNOMON_ERROR_MEMORY && status != GNOMON_ERROR_IO) status = GNOMON_OK;
+        if (!is_fatal(status)) {
+            fn(user, key, status == GNOMON_OK ? &info : NULL);
+            status = GNOMON_OK;
+        }
         gnomon_free(reader->ctx, key);
     }
     gnomon_zip_close(zip);
