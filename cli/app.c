@@ -43,6 +43,13 @@ void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS])
          .low = CLI_OVERHEAD_BYTES + ((int64_t)1 << 20),
          .help = "memory to use (default 1G). K, M, G, T and KiB, MiB ... count in 1024s, KB, MB "
                  "... in 1000s. On the CPU results never depend on it"},
+        {.name = "comm",
+         .type = CLI_TEXT,
+         .target = &app->comm_name,
+         .value = "ENGINE",
+         .help = "run on all processes that mpiexec started, with the same output: mpi, or mpich "
+                 "or openmpi. --threads and --memory are those of each; by default the cores of a "
+                 "host are shared out"},
         {.name = "json",
          .type = CLI_FLAG,
          .target = &app->json,
@@ -64,11 +71,11 @@ void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS])
     memcpy(table, options, sizeof options);
 }
 
-int cli_start(cli_app *app)
+static int make_context(cli_app *app, int threads)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     options.device = app->device;
-    options.threads = (int)app->threads;
+    options.threads = threads;
     /* Chunks are cut so that this and the process itself fit in CLI_OVERHEAD_BYTES. */
     options.memory_limit = CLI_OVERHEAD_BYTES / 2;
     if (app->working > options.memory_limit) options.memory_limit = app->working;
@@ -84,9 +91,24 @@ int cli_start(cli_app *app)
     return cli_fail_status(app, status);
 }
 
+int cli_start(cli_app *app)
+{
+    int code = make_context(app, (int)app->threads);
+    if (code < 0) code = cli_comm_open(app);
+    if (code < 0 && app->threads == 0 && app->comm.host_size > 1) {
+        /* the cores that a rank may use are shared by all ranks of its host */
+        const int cores = gnomon_context_threads(app->ctx);
+        gnomon_context_destroy(app->ctx);
+        app->ctx = NULL;
+        code = make_context(app, (int)cli_max(cores / app->comm.host_size, 1));
+    }
+    return code < 0 ? code : cli_end(app, code);
+}
+
 int cli_end(cli_app *app, int code)
 {
     cli_bar_clear(app);
+    cli_comm_close(app, code);
     gnomon_context_destroy(app->ctx);
     app->ctx = NULL;
     return code;

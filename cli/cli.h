@@ -50,10 +50,13 @@ typedef struct cli_app {
     int64_t threads, memory;
     int64_t working; /* bytes for the library's own work; 0: half of CLI_OVERHEAD_BYTES */
     int json, quiet;
+    const char *comm_name; /* what --comm says; NULL: nothing */
+    gnomon_comm comm;      /* of one rank where it says nothing */
+    int agreed;            /* all ranks end with the same exit code, by cli_comm_agree */
 } cli_app;
 
 /* app.c */
-enum { CLI_COMMON_OPTIONS = 6 };
+enum { CLI_COMMON_OPTIONS = 7 };
 void cli_init(cli_app *app, const char *verb);
 /* The table of the common options, which set app's members. */
 void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS]);
@@ -61,6 +64,19 @@ void cli_common_options(cli_app *app, cli_option table[CLI_COMMON_OPTIONS]);
 int cli_start(cli_app *app);
 /* Frees the context and takes the bar away; returns code. */
 int cli_end(cli_app *app, int code);
+
+/* comm.c: a verb on several ranks. Their codes are -1 or an exit code. */
+/* Opens what --comm names, and refuses a verb that runs in one process; part of cli_start. */
+int cli_comm_open(cli_app *app);
+/* The first rank's code that is not -1, for all ranks: what one fails by ends all, told by that one
+ * alone. */
+int cli_comm_agree(cli_app *app, int code);
+/* Does a part of the work on rank 0, then on the others: what is wrong for all is told once. */
+int cli_comm_begin(cli_app *app, int (*work)(void *user), void *user);
+/* Refuses, under --comm, a file whose rows can't be read from any one on. */
+int cli_comm_check_input(cli_app *app, const char *path, const gnomon_data_info *info);
+/* Ends with the others, or ends them; part of cli_end. */
+void cli_comm_close(cli_app *app, int code);
 
 /* clock.c: seconds of a clock that only goes on. */
 double cli_seconds(void);

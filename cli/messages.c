@@ -22,7 +22,9 @@ static void complain(cli_app *app, const char *format, va_list arguments)
 {
     cli_bar_clear(app);
     char *text = cli_vmessage(format, arguments);
-    fprintf(stderr, "gnomon %s: %s\n", app->verb, text != NULL ? text : "out of memory");
+    char rank[32] = "";
+    if (app->comm.rank > 0) snprintf(rank, sizeof rank, "rank %d: ", app->comm.rank);
+    fprintf(stderr, "gnomon %s: %s%s\n", app->verb, rank, text != NULL ? text : "out of memory");
     free(text);
 }
 
@@ -68,6 +70,7 @@ static int exit_code(gnomon_status status)
     case GNOMON_ERROR_MEMORY:
         return CLI_EXIT_MEMORY;
     case GNOMON_ERROR_DEVICE:
+    case GNOMON_ERROR_COMM:
         return CLI_EXIT_DEVICE;
     case GNOMON_ERROR_CANCELLED:
         return CLI_EXIT_INTERRUPTED;

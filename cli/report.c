@@ -69,8 +69,9 @@ static json_t *run_facts(const cli_app *app)
     /* What is no projection runs on the CPU. */
     const int device = gnomon_context_worked_on(app->ctx) == GNOMON_DEVICE_PLUGIN;
     const char *const declined = gnomon_context_declined(app->ctx);
-    return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:s, s:i, s:f}", "gnomon", gnomon_version(),
-                     "verb", app->verb, "device",
+    return json_pack("{s:s, s:s, s:o*, s:s, s:s*, s:s*, s:s, s:i, s:f}", "gnomon", gnomon_version(),
+                     "verb", app->verb, "ranks",
+                     app->comm_name != NULL ? json_integer(app->comm.size) : NULL, "device",
                      device ? gnomon_context_device_kind(app->ctx) : "cpu", "gpu",
                      device ? gnomon_context_device_name(app->ctx) : NULL, "device_reason",
                      declined[0] != 0 ? declined : NULL, "isa", gnomon_context_isa(app->ctx),

@@ -4,6 +4,7 @@
 
 #include <gnomon/base.h>
 #include <gnomon/choose.h>
+#include <gnomon/comm.h>
 #include <gnomon/dedup.h>
 #include <gnomon/gemm.h>
 #include <gnomon/hosvd.h>

@@ -58,7 +58,7 @@ echo '{ global: gnomon_*; local: *; };' > "$build/exports.map"
 # The run path is that of the installed command, $ORIGIN/../lib, which is right in the wheel too. The one of a build would
 # leave empty places, which the loader takes for the current folder, and auditwheel finds no library by it.
 cmake -S . -B "$build/library" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER="$build/cc" -DCMAKE_AR="$build/ar" \
-    -DCMAKE_RANLIB="$build/ranlib" -DGNOMON_CUDA=OFF -DGNOMON_WITH_HDF5=OFF -DGNOMON_WITH_LIBZIP=OFF -DGNOMON_WITH_ZSTD=OFF -DGNOMON_TESTS=OFF \
+    -DCMAKE_RANLIB="$build/ranlib" -DGNOMON_CUDA=OFF -DGNOMON_MPI=OFF -DGNOMON_WITH_HDF5=OFF -DGNOMON_WITH_LIBZIP=OFF -DGNOMON_WITH_ZSTD=OFF -DGNOMON_TESTS=OFF \
     -DGNOMON_WERROR=OFF -DRANDOM123_INCLUDE="$others/include" -DXXHASH_INCLUDE="$others/include" \
     -DCMAKE_C_FLAGS="-fno-sanitize=all -Wno-unused-command-line-argument" \
     -DCMAKE_SHARED_LINKER_FLAGS="-Wl,--version-script=$build/exports.map" -DCMAKE_SKIP_BUILD_RPATH=OFF \

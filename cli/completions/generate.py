@@ -19,6 +19,7 @@ VALUES = {
     "family": "p-stable p-stable-l1 simhash cross-polytope bit-sampling minhash",
     "bound": "achlioptas gaussian-exact dasgupta-gupta",
     "device": "auto cpu cuda",
+    "comm": "mpi mpich openmpi",
     "progress": "auto always never",
     "order": "C F",
     "delimiter": "tab comma semicolon space",

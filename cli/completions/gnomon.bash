@@ -23,7 +23,7 @@ _gnomon() {
     fi
     case $verb in
     project)
-        options="--operator -k --seed --density --nonzeros --blocks --wiring --zeta --width --inner --precision --scaling --save-operator --load-operator --eps --delta --beta --bound --points --assume --model -o --output --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --large --allow-nonfinite --device --threads --memory --json --progress --quiet -h --help"
+        options="--operator -k --seed --density --nonzeros --blocks --wiring --zeta --width --inner --precision --scaling --save-operator --load-operator --eps --delta --beta --bound --points --assume --model -o --output --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --large --allow-nonfinite --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --operator) words="auto gaussian rademacher achlioptas very-sparse sjlt srht blockperm-sjlt block kronecker" ;;
         -k) words="NONE" ;;
@@ -57,11 +57,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     dim)
-        options="--points --eps --delta --beta --device --threads --memory --json --progress --quiet -h --help"
+        options="--points --eps --delta --beta --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --points) words="NONE" ;;
         --eps) words="NONE" ;;
@@ -70,11 +71,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     operator)
-        options="--operator -k --seed --density --nonzeros --blocks --wiring --zeta --width --inner --precision --scaling --save-operator --load-operator -D --rows --cols --sparse --describe -o --output --output-format --output-dtype --device --threads --memory --json --progress --quiet -h --help"
+        options="--operator -k --seed --density --nonzeros --blocks --wiring --zeta --width --inner --precision --scaling --save-operator --load-operator -D --rows --cols --sparse --describe -o --output --output-format --output-dtype --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --operator) words="gaussian rademacher achlioptas very-sparse sjlt srht blockperm-sjlt block kronecker" ;;
         -k) words="NONE" ;;
@@ -99,11 +101,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     distortion)
-        options="--eps --pairs --seed --max-outside --plot --histogram --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--eps --pairs --seed --max-outside --plot --histogram --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --eps) words="NONE" ;;
         --pairs) words="NONE" ;;
@@ -118,11 +121,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     neighbors)
-        options="-k --radius --threshold --metric --exact --recall --index --seed --exclude-self --filter -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --radius --threshold --metric --exact --recall --index --seed --exclude-self --filter -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -k) words="NONE" ;;
         --radius | --threshold) words="NONE" ;;
@@ -145,11 +149,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     'index build')
-        options="-o --output --metric --recall -k --radius --threshold --queries --slower --seed --family --tables --bands --functions --rows --fine --width --sides --codes --probes --rerank --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-o --output --metric --recall -k --radius --threshold --queries --slower --seed --family --tables --bands --functions --rows --fine --width --sides --codes --probes --rerank --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
         --metric) words="l2 cosine ip hamming jaccard l1 weighted-jaccard euclidean dot inner_product manhattan ruzicka" ;;
@@ -175,11 +180,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     'index tune')
-        options="--metric --recall -k --radius --threshold --queries --slower --seed -o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--metric --recall -k --radius --threshold --queries --slower --seed -o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --metric) words="l2 cosine ip hamming jaccard l1 weighted-jaccard euclidean dot inner_product manhattan ruzicka" ;;
         --recall) words="NONE" ;;
@@ -196,11 +202,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     'index query')
-        options="-k --radius --threshold --exclude-self --tables --bands --probes --coarse-probes --candidates --rerank -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --radius --threshold --exclude-self --tables --bands --probes --coarse-probes --candidates --rerank -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -k) words="NONE" ;;
         --radius | --threshold) words="NONE" ;;
@@ -223,11 +230,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     'index add')
-        options="-o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
         --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
@@ -238,11 +246,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     'index remove')
-        options="-o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-o --output --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
         --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
@@ -253,39 +262,43 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     'index compact')
-        options="-o --output --device --threads --memory --json --progress --quiet -h --help"
+        options="-o --output --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     'index info')
-        options="--device --threads --memory --json --progress --quiet -h --help"
+        options="--device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     'index check')
-        options="--device --threads --memory --json --progress --quiet -h --help"
+        options="--device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     join)
-        options="-t --threshold --radius --similarity --metric --top --max-pairs --from-row --recall --method --seed --text --ngram --char-ngram -o --output --output-format --distances --values --names --q-names --count --counts --clusters --checkpoint --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-t --threshold --radius --similarity --metric --top --max-pairs --from-row --recall --method --seed --text --ngram --char-ngram -o --output --output-format --distances --values --names --q-names --count --counts --clusters --checkpoint --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -t | --threshold | --radius) words="NONE" ;;
         --similarity) words="NONE" ;;
@@ -316,11 +329,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     dedup)
-        options="--text --field --id --skip-bad --max-document --sign --merge --against --similarity --ngram --char-ngram --lower --fold-case --normalize --punctuation --exact --recall --bands --rows --seed --unverified --bucket --work --checkpoint -o --output --keep --ids --pairs --clusters --device --threads --memory --json --progress --quiet -h --help"
+        options="--text --field --id --skip-bad --max-document --sign --merge --against --similarity --ngram --char-ngram --lower --fold-case --normalize --punctuation --exact --recall --bands --rows --seed --unverified --bucket --work --checkpoint -o --output --keep --ids --pairs --clusters --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --text) words="NONE" ;;
         --field) words="NONE" ;;
@@ -348,11 +362,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     svd)
-        options="-k --rank --tolerance --center --standardize --single-pass --measure --power --oversample --block --test-vectors --test-power --operator --seed --density --nonzeros -o --output --output-dtype --plot --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="-k --rank --tolerance --center --standardize --single-pass --measure --power --oversample --block --test-vectors --test-power --operator --seed --density --nonzeros -o --output --output-dtype --plot --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -k | --rank) words="NONE" ;;
         --tolerance) words="NONE" ;;
@@ -376,11 +391,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     transform)
-        options="--whiten --inverse -o --output --output-format --output-dtype --large --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--whiten --inverse -o --output --output-format --output-dtype --large --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
@@ -393,11 +409,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     lstsq)
-        options="--damp --rcond --tolerance --iterations --test-vectors --operator --seed --density --nonzeros -k --sketch-size -o --output --residual --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--damp --rcond --tolerance --iterations --test-vectors --operator --seed --density --nonzeros -k --sketch-size -o --output --residual --output-format --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --damp) words="NONE" ;;
         --rcond) words="NONE" ;;
@@ -421,11 +438,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     hosvd)
-        options="--ranks --tolerance --sequential --measure --power --oversample --operator --seed --density --nonzeros -o --output --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--ranks --tolerance --sequential --measure --power --oversample --operator --seed --density --nonzeros -o --output --output-dtype --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --ranks) words="NONE" ;;
         --tolerance) words="NONE" ;;
@@ -445,11 +463,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     convert)
-        options="--output-format --output-dtype --order --sparse --dense --digits --no-compress --large --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--output-format --output-dtype --order --sparse --dense --digits --no-compress --large --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --output-dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
@@ -463,11 +482,12 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;
     info)
-        options="--format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --json --progress --quiet -h --help"
+        options="--format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
@@ -477,6 +497,7 @@ _gnomon() {
         --device) words="auto cpu cuda" ;;
         --threads) words="NONE" ;;
         --memory) words="NONE" ;;
+        --comm) words="mpi mpich openmpi" ;;
         --progress) words="auto always never" ;;
         esac
         ;;

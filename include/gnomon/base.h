@@ -98,6 +98,7 @@ typedef enum gnomon_status {
     /* errors of the machine */
     GNOMON_ERROR_MEMORY = 70, /* exit code 5 */
     GNOMON_ERROR_DEVICE = 90, /* exit code 6: no such device, or it failed */
+    GNOMON_ERROR_COMM = 91,   /* exit code 6: another rank of a job can't be reached */
 
     GNOMON_ERROR_CANCELLED = 110, /* by the progress callback; exit code 130 */
     GNOMON_ERROR_INTERNAL = 127   /* a defect of the library: please report it */

@@ -189,6 +189,11 @@ GNOMON_API gnomon_status gnomon_search_create_csr(gnomon_context *ctx, const gno
                                                   const gnomon_search_options *options,
                                                   gnomon_search **out);
 
+/* Says that the first base point has this id, 0 unless said: for a search in a part of the base.
+ * Before the first gnomon_search_add. options.filter and options.exclude speak of ids as ever.
+ * Errors: ARGUMENT: negative; base points have been added. */
+GNOMON_API gnomon_status gnomon_search_first_id(gnomon_search *search, int64_t id);
+
 /* Searches the next base points, whose ids follow those before; they may be freed afterwards.
  * Working memory: the context's limit, and 16 bytes per query and neighbour; at least what six
  * queries need. After a failure the search can only be destroyed.

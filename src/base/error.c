@@ -145,6 +145,7 @@ const char *gnomon_status_name(gnomon_status status)
         NAME(GNOMON_ERROR_NOT_FOUND);
         NAME(GNOMON_ERROR_MEMORY);
         NAME(GNOMON_ERROR_DEVICE);
+        NAME(GNOMON_ERROR_COMM);
         NAME(GNOMON_ERROR_CANCELLED);
         NAME(GNOMON_ERROR_INTERNAL);
 #undef NAME

@@ -175,6 +175,7 @@ static bool kind_of(const char *file, char kind[GNOMON_DEVICE_NAME])
 {
     if (strncmp(file, prefix, sizeof prefix - 1) != 0) return false;
     file += sizeof prefix - 1;
+    if (strncmp(file, "comm_", 5) == 0) return false; /* an engine's: comm/open.c */
     const size_t length = name_length(file);
     if (length == 0 || length >= GNOMON_DEVICE_NAME || strcmp(file + length, suffix) != 0)
         return false;
@@ -238,6 +239,33 @@ void gnomon_plugins_find(gnomon_plugins *plugins)
     if (try_folder(plugins, folder)) return;
     folder[length] = 0;
     say(plugins, "no %s%s%s in %.256s or %.256s/gnomon", prefix, kind, suffix, folder, folder);
+}
+
+bool gnomon_plugin_path(const char *name, char *path, size_t room, char *why, size_t why_room)
+{
+    const char *named = secure_getenv("GNOMON_PLUGIN_DIR");
+    const bool is_named = named != NULL && *named != 0;
+    char own[PATH_MAX] = "";
+    if (is_named && named[0] != '/') {
+        snprintf(why, why_room, "GNOMON_PLUGIN_DIR is \"%.256s\", which is not an absolute path",
+                 named);
+        return false;
+    }
+    if (!is_named && !own_folder(own)) {
+        snprintf(why, why_room,
+                 "the library's own folder is unknown, and GNOMON_PLUGIN_DIR is "
+                 "not set");
+        return false;
+    }
+    const char *folder = is_named ? named : own;
+    for (int below = 0; below < 2 - is_named; below++) {
+        const int length = snprintf(path, room, "%s%s/%s%s%s", folder, below ? "/gnomon" : "",
+                                    prefix, name, suffix);
+        if (length > 0 && (size_t)length < room && access(path, F_OK) == 0) return true;
+    }
+    snprintf(why, why_room, "no %s%s%s in %.256s%s", prefix, name, suffix, folder,
+             is_named ? " (GNOMON_PLUGIN_DIR)" : " or its folder gnomon");
+    return false;
 }
 
 void gnomon_plugins_close(gnomon_plugins *plugins)

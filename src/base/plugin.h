@@ -43,6 +43,11 @@ typedef struct gnomon_plugins {
  * reason either way. The second call does nothing. */
 void gnomon_plugins_find(gnomon_plugins *plugins);
 
+/* The path of libgnomon_NAME.so, where a device's plugin of that name would be looked for; false,
+ * with the reason in why, when there is none. For plugins that are no devices: their names begin
+ * with comm_, and gnomon_plugins_find passes them by. */
+bool gnomon_plugin_path(const char *name, char *path, size_t room, char *why, size_t why_room);
+
 void gnomon_plugins_close(gnomon_plugins *plugins);
 
 /* The i-th device that a job on ctx may run on, or NULL when there are no more, when the caller

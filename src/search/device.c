@@ -82,7 +82,8 @@ gnomon_status gnomon_search_to_device(gnomon_search *s, const char *name, bool m
 bool gnomon_search_worth_device(const gnomon_search *s, const gnomon_matrix *base)
 {
     const double work = (double)s->count * (double)base->rows * (double)s->cols;
-    return gnomon_context_device(s->ctx) == GNOMON_DEVICE_AUTO && s->base == 0 && work >= worth_it;
+    return gnomon_context_device(s->ctx) == GNOMON_DEVICE_AUTO && s->base == s->first &&
+           work >= worth_it;
 }
 
 bool gnomon_sets_worth_device(const gnomon_search *s, const gnomon_csr *base)

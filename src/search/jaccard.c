@@ -521,7 +521,7 @@ static void complete(void *arg, int64_t query, int worker)
     const int64_t found_sets = n->count;
     qsort(n->heap, (size_t)found_sets, sizeof *n->heap, by_id);
     int64_t next = 0;
-    for (int64_t id = 0; id < s->base && n->count < n->k; id++) {
+    for (int64_t id = s->first; id < s->base && n->count < n->k; id++) {
         if (next < found_sets && n->heap[next].id == id) {
             next++;
             continue;
@@ -547,7 +547,7 @@ gnomon_status gnomon_sets_fill(gnomon_search *s, int64_t *counts, int64_t *ids, 
         if (count == k) continue;
         memcpy(found_sets, ids + q * k, (size_t)count * sizeof *found_sets);
         qsort(found_sets, (size_t)count, sizeof *found_sets, by_value);
-        for (int64_t id = 0; id < s->base && count < k; id++) {
+        for (int64_t id = s->first; id < s->base && count < k; id++) {
             if (next < counts[q] && found_sets[next] == id) {
                 next++;
                 continue;

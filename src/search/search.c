@@ -228,6 +228,17 @@ void gnomon_search_destroy(gnomon_search *s)
     gnomon_free(ctx, s);
 }
 
+gnomon_status gnomon_search_first_id(gnomon_search *s, int64_t id)
+{
+    GNOMON_NEED(NULL, s, "search");
+    GNOMON_FAIL_IF(id < 0, s->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("id") " is %" PRId64 "; it must not be negative", id);
+    GNOMON_FAIL_IF(s->base != s->first || s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
+                   "base points have been added to the search");
+    s->first = s->base = id;
+    return GNOMON_OK;
+}
+
 static gnomon_status check_add(gnomon_search *s, int64_t rows, int64_t cols)
 {
     GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
@@ -325,7 +336,7 @@ static gnomon_status set_queries(gnomon_search *s, const gnomon_csr *rows)
 static gnomon_status add_dense(gnomon_search *s, const gnomon_matrix *base)
 {
     const bool there = base->memory != GNOMON_HOST;
-    if (s->device.part == NULL && s->base == 0 &&
+    if (s->device.part == NULL && s->base == s->first &&
         gnomon_metric_is(s->options.metric, GNOMON_METRIC_DEVICE) &&
         (there || gnomon_search_worth_device(s, base)))
         GNOMON_TRY(gnomon_search_to_device(s, "base", there));
@@ -444,7 +455,7 @@ gnomon_status gnomon_search_add_csr(gnomon_search *s, const gnomon_csr *base)
         GNOMON_TRY(make_queries(s, dense));
         return dense ? add_sparse_as_dense(s, base) : add_sparse_rows(s, base);
     }
-    if (s->device.part == NULL && s->base == 0 &&
+    if (s->device.part == NULL && s->base == s->first &&
         gnomon_metric_is(s->options.metric, GNOMON_METRIC_DEVICE) &&
         gnomon_sets_worth_device(s, base))
         GNOMON_TRY(gnomon_search_to_device(s, "base", false));
@@ -474,128 +485,6 @@ gnomon_status gnomon_search_add_inverted(gnomon_search *s, const gnomon_inverted
     GNOMON_TRY(gnomon_scan_sparse(s, base));
     s->base += base->rows.count;
     return GNOMON_OK;
-}
-
-/* ---- the answers ---- */
-
-static double distance_of(const gnomon_search *s, double key)
-{
-    return gnomon_metric_turn(s->options.metric, key);
-}
-
-typedef struct answer {
-    gnomon_search *s;
-    gnomon_neighbors *out;
-    gnomon_ranked *sorted; /* by radius: the hits, query by query */
-} answer;
-
-static void hand_out(void *arg, int64_t q, int number)
-{
-    (void)number;
-    const answer *a = arg;
-    const int64_t first = a->out->offsets[q], count = a->out->offsets[q + 1] - first;
-    gnomon_ranked *points = a->s->options.k > 0 ? a->s->nearest[q].heap : a->sorted + first;
-    gnomon_ranked_sort(points, count);
-    for (int64_t i = 0; i < count; i++) {
-        a->out->ids[first + i] = points[i].id;
-        a->out->distances[first + i] = distance_of(a->s, points[i].key);
-    }
-}
-
-static gnomon_status check_count(const gnomon_search *s, int64_t q, int64_t count)
-{
-    GNOMON_FAIL_IF(count < s->options.k, s->ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("k") " is %" PRId64 ", and %" PRId64 " of base's %" PRId64
-                                   " points may be neighbours of query %" PRId64,
-                   s->options.k, count, s->base, q);
-    return GNOMON_OK;
-}
-
-static gnomon_status make_room(gnomon_search *s, gnomon_neighbors *out, int64_t answers)
-{
-    GNOMON_TRY(gnomon_alloc(s->ctx, answers, sizeof *out->ids, "ids", &out->ids));
-    return gnomon_alloc(s->ctx, answers, sizeof *out->distances, "distances", &out->distances);
-}
-
-/* The k nearest that a device found. */
-static gnomon_status bring(gnomon_search *s, gnomon_neighbors *out)
-{
-    GNOMON_TRY(gnomon_alloc(s->ctx, s->count + 1, sizeof *out->offsets, "offsets", &out->offsets));
-    GNOMON_TRY(make_room(s, out, s->count * s->options.k));
-    int64_t *counts = out->offsets;
-    GNOMON_TRY(gnomon_search_finish_on_device(s, counts, out->ids, out->distances));
-    if (gnomon_metric_of_sets(s->options.metric))
-        GNOMON_TRY(gnomon_sets_fill(s, counts, out->ids, out->distances));
-    for (int64_t q = 0; q < s->count; q++)
-        GNOMON_TRY(check_count(s, q, counts[q]));
-    for (int64_t q = 0; q <= s->count; q++)
-        out->offsets[q] = q * s->options.k;
-    return GNOMON_OK;
-}
-
-static gnomon_status collect(answer *a)
-{
-    gnomon_search *s = a->s;
-    gnomon_neighbors *out = a->out;
-    GNOMON_TRY(
-        gnomon_alloc_zero(s->ctx, s->count + 1, sizeof *out->offsets, "offsets", &out->offsets));
-    for (int64_t q = 0; q < s->count && s->options.k > 0; q++)
-        out->offsets[q + 1] = (q + 1) * s->options.k;
-    if (s->options.k == 0) {
-        for (int64_t i = 0; i < s->hit_count; i++)
-            out->offsets[s->hits[i].query + 1]++;
-        for (int64_t q = 0; q < s->count; q++)
-            out->offsets[q + 1] += out->offsets[q];
-        GNOMON_TRY(
-            gnomon_alloc(s->ctx, s->hit_count, sizeof *a->sorted, "sorted hits", &a->sorted));
-        /* offsets serve as the places to fill and are turned back */
-        for (int64_t i = 0; i < s->hit_count; i++)
-            a->sorted[out->offsets[s->hits[i].query]++] = s->hits[i].point;
-        for (int64_t q = s->count; q > 0; q--)
-            out->offsets[q] = out->offsets[q - 1];
-        out->offsets[0] = 0;
-        gnomon_free(s->ctx, s->hits);
-        s->hits = NULL;
-    }
-    GNOMON_TRY(make_room(s, out, out->offsets[s->count]));
-    gnomon_parallel(s->ctx, s->count, hand_out, a);
-    return GNOMON_OK;
-}
-
-gnomon_status gnomon_search_finish(gnomon_search *s, gnomon_neighbors *out)
-{
-    GNOMON_NEED(NULL, s, "search");
-    gnomon_neighbors found = {.struct_size = sizeof found};
-    GNOMON_TRY(GNOMON_OPEN_RESULT(s->ctx, "out", gnomon_neighbors, out));
-    GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
-                   "the search has handed out its answers");
-    const bool there = s->device.part != NULL && s->options.k > 0;
-    if (gnomon_metric_of_sets(s->options.metric) && !there) GNOMON_TRY(gnomon_sets_complete(s));
-    for (int64_t q = 0; q < s->count && s->options.k > 0 && !there; q++)
-        GNOMON_TRY(check_count(s, q, s->nearest[q].count));
-    s->finished = true;
-    answer a = {s, &found, NULL};
-    const gnomon_status status = there ? bring(s, &found) : collect(&a);
-    gnomon_free(s->ctx, a.sorted);
-    found.queries = s->count;
-    found.k = s->options.k;
-    found.base = s->base;
-    found.compared = s->compared;
-    found.verified = s->verified;
-    memcpy(found.why, s->why, sizeof found.why);
-    if (status == GNOMON_OK) gnomon_return_result(out, &found, sizeof found);
-    gnomon_neighbors_free(s->ctx, &found);
-    return status;
-}
-
-void gnomon_neighbors_free(gnomon_context *ctx, gnomon_neighbors *neighbors)
-{
-    gnomon_neighbors found;
-    if (ctx == NULL || !gnomon_load_result(neighbors, &found, sizeof found)) return;
-    gnomon_free(ctx, found.offsets);
-    gnomon_free(ctx, found.ids);
-    gnomon_free(ctx, found.distances);
-    gnomon_clear_result(neighbors);
 }
 
 /* Says at once what finish would say after all the work. */

@@ -59,7 +59,8 @@ struct gnomon_search {
 
     gnomon_centre centre;
     bool whole;    /* all base points so far had integer coordinates, centred */
-    int64_t base;  /* points so far */
+    int64_t base;  /* the id behind those of the points so far */
+    int64_t first; /* the id of the first point */
     int64_t later; /* -1; else query i is searched in ids from later + i + 1 on only. Sparse rows */
     /* A score for each query that its k nearest are expected to reach, in the piece at hand; NULL:
      * nothing is known. NaN afterwards: they did not. */

@@ -38,6 +38,7 @@ OPTIONAL = [
     (r"gnomon_format_name", "can_write"),
     (r"gnomon_format_for", "format|holds"),
     (r"gnomon_table_open", "format"),
+    (r"gnomon_comm_agree", "rank"),
 ]
 
 # Valid arguments, the first that fits: (function, type, name, C expression).
@@ -52,6 +53,12 @@ VALID = [
     ("gnomon_writer_csr", r"gnomon_writer \*", ".*", "f->sparse_writer"),
     ("gnomon_reader_next_csr", r"gnomon_reader \*", ".*", "f->sparse_reader"),
     ("gnomon_writer_finish", r"gnomon_writer \*", ".*", "f->full_writer"),
+    ("gnomon_comm_open", r"const char \*", "name", "\"mpi\""),
+    ("gnomon_comm_broadcast", r"void \*", "data", "f->reals"),
+    ("gnomon_comm_group_create", r"int", "size", "2"),
+    ("gnomon_comm_deal", r"gnomon_comm_make_fn", ".*", "make_piece"),
+    ("gnomon_comm_deal", r"gnomon_comm_take_fn", ".*", "take_piece"),
+    ("gnomon_comm_neighbors", r"gnomon_search \*", ".*", "f->full_search"),
     ("gnomon_table_open", r"const char \*", "path", "\"out.csv\""),
     ("gnomon_table_open", r"const char \*", "format", "\"csv\""),
     ("gnomon_table_open", r"const char \*const \*", "columns", "column_names"),

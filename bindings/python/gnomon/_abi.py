@@ -21,6 +21,7 @@ GNOMON_ERROR_IO = 50
 GNOMON_ERROR_NOT_FOUND = 51
 GNOMON_ERROR_MEMORY = 70
 GNOMON_ERROR_DEVICE = 90
+GNOMON_ERROR_COMM = 91
 GNOMON_ERROR_CANCELLED = 110
 GNOMON_ERROR_INTERNAL = 127
 GNOMON_DEVICE_AUTO = 0
@@ -1040,6 +1041,37 @@ class gnomon_format_info(c.Structure):
     ]
 
 
+gnomon_comm_send_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_void_p, c.c_int64)
+
+
+gnomon_comm_receive_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_void_p, c.c_int64)
+
+
+gnomon_comm_reason_fn = c.CFUNCTYPE(c.c_char_p, c.c_void_p)
+
+
+gnomon_comm_abort_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_int)
+
+
+gnomon_comm_close_fn = c.CFUNCTYPE(None, c.c_void_p)
+
+
+class gnomon_comm(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("user", c.c_void_p),
+        ("rank", c.c_int),
+        ("size", c.c_int),
+        ("host_rank", c.c_int),
+        ("host_size", c.c_int),
+        ("send", gnomon_comm_send_fn),
+        ("receive", gnomon_comm_receive_fn),
+        ("reason", gnomon_comm_reason_fn),
+        ("abort", gnomon_comm_abort_fn),
+        ("close", gnomon_comm_close_fn),
+    ]
+
+
 gnomon_sparse_fault_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_char_p)
 
 
@@ -1050,6 +1082,12 @@ gnomon_member_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p)
 
 
 gnomon_describe_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.POINTER(gnomon_data_info))
+
+
+gnomon_comm_make_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int64, c.POINTER(c.c_void_p), c.POINTER(c.c_int64))
+
+
+gnomon_comm_take_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int64, c.c_void_p, c.c_int64)
 
 
 STRUCTS = [
@@ -1111,6 +1149,7 @@ STRUCTS = [
     gnomon_named_array,
     gnomon_named_tensor,
     gnomon_format_info,
+    gnomon_comm,
 ]
 
 ENUMS = {
@@ -1130,6 +1169,7 @@ ENUMS = {
         "GNOMON_ERROR_NOT_FOUND",
         "GNOMON_ERROR_MEMORY",
         "GNOMON_ERROR_DEVICE",
+        "GNOMON_ERROR_COMM",
         "GNOMON_ERROR_CANCELLED",
         "GNOMON_ERROR_INTERNAL",
     ],
@@ -1336,6 +1376,7 @@ FUNCTIONS = {
     "gnomon_neighbors_free": lambda: (None, [c.c_void_p, c.POINTER(gnomon_neighbors)]),
     "gnomon_search_create": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_search_options), c.POINTER(c.c_void_p)]),
     "gnomon_search_create_csr": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr), c.POINTER(gnomon_search_options), c.POINTER(c.c_void_p)]),
+    "gnomon_search_first_id": lambda: (c.c_int, [c.c_void_p, c.c_int64]),
     "gnomon_search_add": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix)]),
     "gnomon_search_add_csr": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr)]),
     "gnomon_search_finish": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_neighbors)]),
@@ -1457,4 +1498,15 @@ FUNCTIONS = {
     "gnomon_file_members": lambda: (c.c_int, [c.c_void_p, c.c_char_p, gnomon_member_fn, c.c_void_p]),
     "gnomon_file_describe": lambda: (c.c_int, [c.c_void_p, c.c_char_p, gnomon_describe_fn, c.c_void_p]),
     "gnomon_same_file": lambda: (c.c_int, [c.c_char_p, c.c_char_p]),
+    "gnomon_comm_init": lambda: (c.c_int, [c.POINTER(gnomon_comm), c.c_size_t]),
+    "gnomon_comm_open": lambda: (c.c_int, [c.c_void_p, c.c_char_p, c.POINTER(gnomon_comm)]),
+    "gnomon_comm_close": lambda: (None, [c.POINTER(gnomon_comm)]),
+    "gnomon_comm_group_create": lambda: (c.c_int, [c.c_void_p, c.c_int, c.POINTER(c.c_void_p)]),
+    "gnomon_comm_group_rank": lambda: (c.c_int, [c.c_void_p, c.c_int, c.POINTER(gnomon_comm)]),
+    "gnomon_comm_group_destroy": lambda: (None, [c.c_void_p]),
+    "gnomon_comm_share": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), c.c_int64, c.POINTER(c.c_int64), c.POINTER(c.c_int64)]),
+    "gnomon_comm_broadcast": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), c.c_void_p, c.c_int64]),
+    "gnomon_comm_agree": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), c.POINTER(c.c_int), c.POINTER(c.c_int)]),
+    "gnomon_comm_deal": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), gnomon_comm_make_fn, gnomon_comm_take_fn, c.c_void_p]),
+    "gnomon_comm_neighbors": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), c.c_void_p, c.POINTER(gnomon_neighbors)]),
 }

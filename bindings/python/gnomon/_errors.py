@@ -82,6 +82,7 @@ _KINDS: dict[int, type[GnomonError]] = {
     _abi.GNOMON_ERROR_NOT_FOUND: MissingFileError,
     _abi.GNOMON_ERROR_MEMORY: OutOfMemoryError,
     _abi.GNOMON_ERROR_DEVICE: DeviceError,
+    _abi.GNOMON_ERROR_COMM: DeviceError,
     _abi.GNOMON_ERROR_CANCELLED: Cancelled,
 }
 

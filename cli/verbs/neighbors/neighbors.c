@@ -150,6 +150,9 @@ static int check(cli_neighbors *n, const given *g, int operands)
         return cli_usage(app, "%s %g: a distance is not negative", cli_option_of("radius"),
                          n->options.radius);
     if (g->exact && g->recall) return cli_usage(app, "--exact and --recall exclude each other");
+    if (app->comm_name != NULL && (g->recall || n->by_index))
+        return cli_usage(app, "--comm: several ranks search exactly: leave out --recall and "
+                              "--index");
     if (g->seed && !g->recall) return cli_usage(app, "--seed requires --recall");
     if (g->recall && !cli_metric_is(n->options.metric, GNOMON_METRIC_HASHED))
         return cli_usage(app, "--recall: there are no hash functions for %s",
@@ -209,6 +212,7 @@ int cli_neighbors_finish(cli_neighbors *n, int code)
 {
     cli_app *app = n->app;
     cli_bar_clear(app);
+    if (code < 0 && app->comm.rank > 0) return CLI_EXIT_DONE;
     const double begin = cli_seconds();
     if (code < 0 && n->truth != NULL) code = cli_neighbors_recall(n);
     if (code < 0 && n->output != NULL) code = cli_neighbors_write(n);
@@ -232,10 +236,11 @@ int cli_neighbors_finish(cli_neighbors *n, int code)
     return CLI_EXIT_DONE;
 }
 
-static int work(cli_neighbors *n)
+/* Opens both files; on all ranks. */
+static int open_files(void *user)
 {
+    cli_neighbors *n = user;
     cli_app *app = n->app;
-    if (n->by_index) return cli_neighbors_by_index(n);
     int code =
         cli_open_queries(app, n->queries_path, &n->queries_input, &n->queries, &n->queries_info);
     if (code < 0) code = cli_open_input(app, n->base_path, &n->base_input, &n->base, &n->base_info);
@@ -246,6 +251,13 @@ static int work(cli_neighbors *n)
     if (code < 0) code = cli_check_bits(app, metric, n->base_path, &n->base_info);
     if (code < 0) code = cli_check_bits(app, metric, n->queries_path, &n->queries_info);
     if (code < 0) code = cli_neighbors_read_names(n, n->base_info.rows, n->queries_info.rows);
+    return code;
+}
+
+static int work(cli_neighbors *n)
+{
+    if (n->by_index) return cli_neighbors_by_index(n);
+    const int code = cli_comm_begin(n->app, open_files, n);
     if (code >= 0) return code;
     return n->guarantee > 0 ? cli_neighbors_guarantee(n) : cli_neighbors_search(n);
 }

@@ -70,9 +70,10 @@ typedef struct side {
     gnomon_reader *reader;
     const gnomon_data_info *info;
     int sparse;
-    gnomon_dtype dtype; /* dense ones are held in */
-    int64_t rows;       /* at a time */
-    int64_t nonzeros;   /* of sparse ones, at a time */
+    gnomon_dtype dtype;  /* dense ones are held in */
+    int64_t rows;        /* at a time */
+    int64_t first, left; /* of several ranks: this one's part, and what is still to be read of it */
+    int64_t nonzeros;    /* of sparse ones, at a time */
     void *data;
 } side;
 
@@ -93,17 +94,19 @@ static side side_of(const cli_neighbors *n, const char *path, gnomon_reader *rea
                   .reader = reader,
                   .info = info,
                   .sparse = form == CLI_FORM_ANY || (form == CLI_FORM_SPARSE && stored),
+                  .left = INT64_MAX,
                   .dtype = held_dtype(info)};
 }
 
 static gnomon_status read_dense(side *s, piece *p)
 {
     const int64_t row = s->info->cols * (int64_t)gnomon_dtype_size(s->dtype);
+    const int64_t rows = cli_min(s->rows, s->left);
     gnomon_status status = GNOMON_OK;
-    while (p->rows < s->rows && status == GNOMON_OK) {
+    while (p->rows < rows && status == GNOMON_OK) {
         int64_t some = 0;
         const gnomon_matrix part = gnomon_matrix_rowmajor((char *)s->data + p->rows * row, s->dtype,
-                                                          s->rows - p->rows, s->info->cols);
+                                                          rows - p->rows, s->info->cols);
         status = gnomon_reader_next(s->reader, &part, &some);
         if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
         if (some == 0) break;
@@ -117,9 +120,15 @@ static gnomon_status read_dense(side *s, piece *p)
 static gnomon_status read_piece(side *s, piece *p)
 {
     *p = (piece){.sparse = s->sparse};
-    if (!s->sparse) return read_dense(s, p);
-    const gnomon_status status = gnomon_reader_next_csr(s->reader, s->rows, s->nonzeros, &p->csr);
-    if (status == GNOMON_OK) p->rows = p->csr.rows;
+    if (s->left == 0) return GNOMON_OK;
+    gnomon_status status;
+    if (s->sparse) {
+        status = gnomon_reader_next_csr(s->reader, cli_min(s->rows, s->left), s->nonzeros, &p->csr);
+        if (status == GNOMON_OK) p->rows = p->csr.rows;
+    } else {
+        status = read_dense(s, p);
+    }
+    if (s->left < INT64_MAX) s->left -= p->rows;
     return status;
 }
 
@@ -143,32 +152,56 @@ static int search_base(cli_neighbors *n, side *base, gnomon_search *search, int6
     }
 }
 
+/* To the first base point: of all, or of this rank's part, which *base is limited to. */
+static gnomon_status rewind_base(cli_neighbors *n, side *base, int64_t group)
+{
+    const gnomon_comm *comm = &n->app->comm;
+    if (comm->size == 1) return group > 0 ? gnomon_reader_seek(n->base, 0) : GNOMON_OK;
+    const gnomon_status status =
+        gnomon_comm_share(n->app->ctx, comm, base->info->rows, &base->first, &base->left);
+    return status == GNOMON_OK ? gnomon_reader_seek(n->base, base->first) : status;
+}
+
+/* The answers of all ranks; rank 0 keeps them. */
+static int finish_group(cli_neighbors *n, gnomon_search *search, int64_t queries)
+{
+    cli_app *app = n->app;
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    double mark = cli_seconds();
+    const gnomon_status status = app->comm.size > 1
+                                     ? gnomon_comm_neighbors(app->ctx, &app->comm, search, &found)
+                                     : gnomon_search_finish(search, &found);
+    account(&n->search_seconds, &mark);
+    int code = -1;
+    if (app->comm.rank > 0) {
+        n->answers.queries += queries;
+        /* rank 0 tells what became of the whole search */
+        if (status == GNOMON_ERROR_COMM) code = cli_fail_status(app, status);
+    } else {
+        code = status == GNOMON_OK ? cli_neighbors_keep(n, &found) : cli_neighbors_fail(n, status);
+    }
+    gnomon_neighbors_free(app->ctx, &found);
+    return status == GNOMON_ERROR_COMM ? code : cli_comm_agree(app, code);
+}
+
 /* One group of queries, read already. */
 static int search_group(cli_neighbors *n, side *base, const piece *queries, int64_t group)
 {
     gnomon_context *ctx = n->app->ctx;
     gnomon_search *search = NULL;
-    gnomon_neighbors found = {.struct_size = sizeof found};
     gnomon_search_options options = n->options;
     if (n->exclude_self) options.exclude = n->answers.queries;
-    if (group > 0) {
-        const gnomon_status status = gnomon_reader_seek(n->base, 0);
-        if (status != GNOMON_OK) return cli_fail_status(n->app, status);
-    }
     double mark = cli_seconds();
-    gnomon_status status = queries->sparse
-                               ? gnomon_search_create_csr(ctx, &queries->csr, &options, &search)
-                               : gnomon_search_create(ctx, &queries->dense, &options, &search);
+    gnomon_status status = rewind_base(n, base, group);
+    if (status != GNOMON_OK) return cli_comm_agree(n->app, cli_fail_status(n->app, status));
+    status = queries->sparse ? gnomon_search_create_csr(ctx, &queries->csr, &options, &search)
+                             : gnomon_search_create(ctx, &queries->dense, &options, &search);
+    if (status == GNOMON_OK) status = gnomon_search_first_id(search, base->first);
     account(&n->search_seconds, &mark);
     int code =
         status == GNOMON_OK ? search_base(n, base, search, group) : cli_neighbors_fail(n, status);
-    mark = cli_seconds();
-    if (code < 0) {
-        status = gnomon_search_finish(search, &found);
-        account(&n->search_seconds, &mark);
-        code = status == GNOMON_OK ? cli_neighbors_keep(n, &found) : cli_neighbors_fail(n, status);
-    }
-    gnomon_neighbors_free(ctx, &found);
+    code = cli_comm_agree(n->app, code);
+    if (code < 0) code = finish_group(n, search, queries->rows);
     gnomon_search_destroy(search);
     return code;
 }
@@ -228,8 +261,7 @@ static int make_plan(cli_neighbors *n, side *queries, side *base)
 static int search_groups(cli_neighbors *n, side *queries, side *base)
 {
     const int64_t total = queries->info->rows;
-    int code = make_plan(n, queries, base);
-    if (code >= 0) return code;
+    int code = -1;
     const int64_t groups =
         total >= 0 && !queries->sparse ? (total + queries->rows - 1) / queries->rows : 1;
     cli_bar_begin(n->app, "searching",
@@ -241,7 +273,7 @@ static int search_groups(cli_neighbors *n, side *queries, side *base)
         account(&n->read_seconds, &mark);
         if (status != GNOMON_OK) return cli_fail_status(n->app, status);
         if (p.rows == 0 && group > 0) return -1;
-        if (group > 0 && (base->info->access & GNOMON_ACCESS_SEEK) == 0)
+        if (n->app->comm.size == 1 && group > 0 && (base->info->access & GNOMON_ACCESS_SEEK) == 0)
             return cli_fail(n->app, CLI_EXIT_MEMORY,
                             "%s can't be read again, and the queries do not fit in --memory %.0fM "
                             "at once",
@@ -312,24 +344,43 @@ int cli_neighbors_allow(cli_neighbors *n, int64_t points, uint8_t **bitmap)
     return code;
 }
 
-int cli_neighbors_search(cli_neighbors *n)
+/* A search, both sides of it, and which base points it may find. */
+typedef struct task {
+    cli_neighbors *n;
+    side queries, base;
+    uint8_t *bitmap;
+} task;
+
+static int prepare(void *user)
 {
-    uint8_t *bitmap = NULL;
+    task *t = user;
+    cli_neighbors *n = t->n;
+    int code = cli_comm_check_input(n->app, n->base_path, &n->base_info);
+    if (code < 0) code = cli_comm_check_input(n->app, n->queries_path, &n->queries_info);
+    if (code >= 0) return code;
     if (n->base_info.rows >= 0 && n->options.k > n->base_info.rows)
         return cli_fail(n->app, CLI_EXIT_USAGE, "-k %lld: %s has %lld points",
                         (long long)n->options.k, n->base_path, (long long)n->base_info.rows);
     n->answers.dimensions = n->base_info.cols;
-    side queries = side_of(n, n->queries_path, n->queries, &n->queries_info);
-    side base = side_of(n, n->base_path, n->base, &n->base_info);
-    int code = cli_check_form(n->app, n->base_path, &n->base_info, n->options.metric);
+    t->queries = side_of(n, n->queries_path, n->queries, &n->queries_info);
+    t->base = side_of(n, n->base_path, n->base, &n->base_info);
+    code = cli_check_form(n->app, n->base_path, &n->base_info, n->options.metric);
     if (code < 0)
         code = cli_check_form(n->app, n->queries_path, &n->queries_info, n->options.metric);
-    if (code < 0) code = cli_neighbors_allow(n, n->base_info.rows, &bitmap);
-    if (code < 0) code = search_groups(n, &queries, &base);
-    if (code < 0 && n->mask > 0) code = check_mask(n, n->mask, n->answers.base);
-    free(queries.data);
-    free(base.data);
-    free(bitmap);
+    if (code < 0) code = cli_neighbors_allow(n, n->base_info.rows, &t->bitmap);
+    return code >= 0 ? code : make_plan(n, &t->queries, &t->base);
+}
+
+int cli_neighbors_search(cli_neighbors *n)
+{
+    task t = {.n = n};
+    int code = cli_comm_begin(n->app, prepare, &t);
+    if (code < 0) code = search_groups(n, &t.queries, &t.base);
+    if (code < 0 && n->mask > 0 && n->app->comm.rank == 0)
+        code = check_mask(n, n->mask, n->answers.base);
+    free(t.queries.data);
+    free(t.base.data);
+    free(t.bitmap);
     return code;
 }
 

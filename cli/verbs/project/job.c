@@ -265,6 +265,53 @@ static int run_sparse(cli_job *job, gnomon_matrix y)
     }
 }
 
+/* ---- pieces of several ranks ---- */
+
+/* The rows of a piece, as many as the file has. */
+static int64_t piece_rows(const cli_job *job, int64_t piece)
+{
+    const int64_t first = product(piece, job->chunk_points);
+    return cli_max(cli_min(job->chunk_points, job->info.rows - first), 0);
+}
+
+/* Sketches the rows of a file from job->points on into y. */
+static int sketch_rows(cli_job *job, int64_t rows, gnomon_matrix y)
+{
+    gnomon_context *ctx = job->app->ctx;
+    const int sparse = (job->info.access & GNOMON_ACCESS_SPARSE) != 0;
+    gnomon_status status = gnomon_reader_seek(job->reader, job->points);
+    for (int64_t done = 0, got = 0; done < rows && status == GNOMON_OK; done += got) {
+        gnomon_csr csr = {0};
+        gnomon_matrix x =
+            gnomon_matrix_rowmajor(job->chunk, job->element, rows - done, job->info.cols);
+        gnomon_matrix part = gnomon_matrix_rowmajor(
+            (char *)y.data + done * y.row_stride * (int64_t)gnomon_dtype_size(y.dtype), y.dtype, 0,
+            y.cols);
+        status = sparse
+                     ? gnomon_reader_next_csr(job->reader, rows - done, job->chunk_nonzeros, &csr)
+                     : gnomon_reader_next(job->reader, &x, &got);
+        account(&job->read_seconds, &job->mark);
+        if (status != GNOMON_OK) break;
+        if (sparse) got = csr.rows;
+        if (got == 0)
+            return cli_fail(job->app, CLI_EXIT_DATA,
+                            "the file has fewer rows than its header says");
+        x.rows = part.rows = got;
+        int code =
+            sparse ? cli_scan_csr(job, &csr, job->points) : cli_scan_dense(job, &x, job->points);
+        if (code >= 0) return code;
+        status = sparse ? gnomon_sketch_csr(ctx, job->op, &csr, &part, &job->options)
+                        : gnomon_sketch(ctx, job->op, &x, &part, &job->options);
+        account(&job->sketch_seconds, &job->mark);
+        if (status != GNOMON_OK)
+            return sparse ? fail_sparse(job, status, &csr, &part)
+                          : fail_dense(job, status, &x, &part, job->points, 0);
+        job->points += got;
+        if (cli_interrupted()) return cli_fail_status(job->app, GNOMON_ERROR_CANCELLED);
+    }
+    return status == GNOMON_OK ? -1 : cli_fail_status(job->app, status);
+}
+
 /* All columns of 'points' points from job->points on, through one stream. */
 static int run_pieces(cli_job *job, gnomon_stream *stream, void *buffer, int64_t points,
                       double *mark)
@@ -302,33 +349,94 @@ static int scan_first(cli_job *job, void *buffer)
     return status == GNOMON_OK ? cli_scan_dense(job, &x, 0) : cli_fail_status(job->app, status);
 }
 
+/* The sketch of the points from job->points on, through one stream. */
+static int sketch_columns(cli_job *job, void *buffer, gnomon_matrix y, double *mark)
+{
+    const gnomon_dtype sums =
+        is_double(job->element) || job->computed == GNOMON_F64 ? GNOMON_F64 : GNOMON_F32;
+    gnomon_stream *stream = NULL;
+    gnomon_status status =
+        gnomon_stream_create(job->app->ctx, job->op, y.rows, sums, &job->options, &stream);
+    int code = status == GNOMON_OK ? run_pieces(job, stream, buffer, y.rows, mark)
+                                   : cli_fail_status(job->app, status);
+    if (code < 0) {
+        status = gnomon_stream_finish(stream, &y);
+        account(&job->sketch_seconds, mark);
+        code = status == GNOMON_OK                ? -1
+               : status == GNOMON_ERROR_NONFINITE ? fail_sums(job, status, &y)
+                                                  : cli_fail_status(job->app, status);
+    }
+    gnomon_stream_destroy(stream);
+    return code;
+}
+
 static int run_columns(cli_job *job, void *buffer, gnomon_matrix y)
 {
-    gnomon_context *ctx = job->app->ctx;
     int code = scan_first(job, buffer);
     if (code >= 0) return code;
-    gnomon_dtype sums =
-        is_double(job->element) || job->computed == GNOMON_F64 ? GNOMON_F64 : GNOMON_F32;
     double mark = cli_seconds();
     while (job->points < job->info.rows) {
-        int64_t points = cli_min(job->chunk_points, job->info.rows - job->points);
-        gnomon_stream *stream = NULL;
-        gnomon_status status =
-            gnomon_stream_create(ctx, job->op, points, sums, &job->options, &stream);
-        code = status == GNOMON_OK ? run_pieces(job, stream, buffer, points, &mark)
-                                   : cli_fail_status(job->app, status);
-        if (code < 0) {
-            y.rows = points;
-            status = gnomon_stream_finish(stream, &y);
-            account(&job->sketch_seconds, &mark);
-            code = status == GNOMON_OK                ? write_points(job, y, points, &mark)
-                   : status == GNOMON_ERROR_NONFINITE ? fail_sums(job, status, &y)
-                                                      : cli_fail_status(job->app, status);
-        }
-        gnomon_stream_destroy(stream);
+        y.rows = cli_min(job->chunk_points, job->info.rows - job->points);
+        code = sketch_columns(job, buffer, y, &mark);
+        if (code < 0) code = write_points(job, y, y.rows, &mark);
         if (code >= 0) return code;
     }
     return -1;
+}
+
+/* ---- several ranks ---- */
+
+/* The library tells the other ranks; what went wrong has been told by this one. */
+static gnomon_status told(cli_job *job, int code)
+{
+    if (code < 0) return GNOMON_OK;
+    job->code = code;
+    return GNOMON_ERROR_CANCELLED;
+}
+
+static gnomon_status make_piece(void *user, int64_t piece, const void **data, int64_t *bytes)
+{
+    cli_job *job = user;
+    const int64_t rows = piece_rows(job, piece);
+    int code = -1;
+    if (rows == 0) return GNOMON_OK; /* bytes is -1: there is none */
+    job->points = piece * job->chunk_points;
+    job->mark = cli_seconds();
+    const gnomon_matrix y = gnomon_matrix_rowmajor(job->sketch, job->computed, rows, job->k);
+    if (!job->by_columns) code = sketch_rows(job, rows, y);
+    if (job->by_columns && piece == 0) code = scan_first(job, job->chunk);
+    if (job->by_columns && code < 0) code = sketch_columns(job, job->chunk, y, &job->mark);
+    job->points = piece * job->chunk_points;
+    *data = job->sketch;
+    *bytes = product(rows, job->k) * (int64_t)gnomon_dtype_size(job->computed);
+    return told(job, code);
+}
+
+static gnomon_status take_piece(void *user, int64_t piece, const void *data, int64_t bytes)
+{
+    cli_job *job = user;
+    const int64_t rows = piece_rows(job, piece);
+    const gnomon_matrix y = gnomon_matrix_rowmajor((void *)data, job->computed, rows, job->k);
+    if (bytes != product(rows, job->k) * (int64_t)gnomon_dtype_size(job->computed))
+        return told(job, cli_fail(job->app, CLI_EXIT_DATA, "the ranks read different files"));
+    job->points = piece * job->chunk_points;
+    job->mark = cli_seconds();
+    return told(job, write_points(job, y, rows, &job->mark));
+}
+
+/* Pieces of rows, dealt out; rank 0 writes them in order. */
+static int run_ranks(cli_job *job)
+{
+    enum { PIECES = 4 }; /* for each rank, where there are rows enough: so all end at about once */
+    const int64_t pieces = (int64_t)PIECES * job->app->comm.size;
+    job->chunk_points =
+        cli_min(job->chunk_points, cli_max((job->info.rows + pieces - 1) / pieces, 1));
+    job->code = -1;
+    const gnomon_status status =
+        gnomon_comm_deal(job->app->ctx, &job->app->comm, make_piece, take_piece, job);
+    if (status != GNOMON_OK && status != GNOMON_ERROR_CANCELLED)
+        return cli_fail_status(job->app, status);
+    return cli_comm_agree(job->app, job->code);
 }
 
 int cli_job_run(cli_job *job)
@@ -349,9 +457,12 @@ int cli_job_run(cli_job *job)
         gnomon_matrix chunk =
             gnomon_matrix_rowmajor(x, job->element, job->chunk_points, job->chunk_cols);
         gnomon_matrix sketch = gnomon_matrix_rowmajor(y, job->computed, job->chunk_points, job->k);
-        code = sparse            ? run_sparse(job, sketch)
-               : job->by_columns ? run_columns(job, x, sketch)
-                                 : run_rows(job, chunk, sketch);
+        job->chunk = x;
+        job->sketch = y;
+        code = job->app->comm.size > 1 ? run_ranks(job)
+               : sparse                ? run_sparse(job, sketch)
+               : job->by_columns       ? run_columns(job, x, sketch)
+                                       : run_rows(job, chunk, sketch);
     }
     free(x);
     free(y);

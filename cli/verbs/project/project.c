@@ -325,33 +325,55 @@ static void scan_for(const request *r, cli_job *job)
             fmin(job->scan.carriers, fmax(1, (double)r->choose.nonzeros / (double)r->bound.points));
 }
 
-/* Everything between the open reader and the closed writer. */
-static int work(cli_app *app, request *r, const char *input, cli_job *job)
+/* A run, and the points that it is about. */
+typedef struct run {
+    request *r;
+    const char *input;
+    cli_job *job;
+} run;
+
+/* Everything before the points are read; on all ranks. */
+static int prepare(void *user)
 {
+    const run *all = user;
+    request *r = all->r;
+    cli_job *job = all->job;
+    cli_app *app = job->app;
     gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
+    int code = cli_open_input(app, all->input, &r->input, &job->reader, &job->info);
+    if (code < 0) code = cli_comm_check_input(app, all->input, &job->info);
+    if (code >= 0) return code;
     if (job->info.cols < 1) return cli_fail(app, CLI_EXIT_DATA, "the points have no coordinates");
-    int code = make_operator(app, r, &job->info, &job->op);
+    code = make_operator(app, r, &job->info, &job->op);
     if (code >= 0) return code;
     scan_for(r, job);
     cli_job_types(job, (gnomon_dtype)r->output_dtype);
     job->options.allow_nonfinite = r->allow_nonfinite;
     code = cli_job_plan(job);
-    if (code >= 0) return code;
+    if (code >= 0 || app->comm.rank > 0) return code;
     options.format = r->output_format;
     if (!r->large)
-        code = cli_check_room(app, input, r->output, options.format, job->info.rows, job->k,
+        code = cli_check_room(app, all->input, r->output, options.format, job->info.rows, job->k,
                               job->stored);
     if (code >= 0) return code;
     gnomon_status status = gnomon_writer_open(app->ctx, r->output, job->info.rows, job->k,
                                               job->stored, &options, &job->writer);
     if (status != GNOMON_OK) return cli_fail_status(app, status);
     cli_bar_begin(app, "projecting", job->info.rows);
-    code = cli_job_run(job);
-    if (code >= 0) return code;
+    return -1;
+}
+
+/* The reader, the operator and the writer; rank 0 alone has the last. */
+static int work(cli_app *app, request *r, const char *input, cli_job *job)
+{
+    run all = {r, input, job};
+    int code = cli_comm_begin(app, prepare, &all);
+    if (code < 0) code = cli_job_run(job);
+    if (code >= 0 || app->comm.rank > 0) return code;
     code = cli_operator_save(app, &r->op_options, job->op);
     if (code >= 0) return code;
     double before = cli_seconds();
-    status = gnomon_writer_finish(job->writer);
+    gnomon_status status = gnomon_writer_finish(job->writer);
     job->writer = NULL;
     job->write_seconds += cli_seconds() - before;
     return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
@@ -379,8 +401,8 @@ int cli_project(int argc, char **argv)
     job.app = &app;
     /* Numbers written as text are read in the precision that is computed in. */
     if (r.output_dtype == GNOMON_F64) r.input.text_dtype = GNOMON_F64;
-    code = cli_open_input(&app, input, &r.input, &job.reader, &job.info);
-    if (code < 0) code = work(&app, &r, input, &job);
+    code = work(&app, &r, input, &job);
+    if (code < 0 && app.comm.rank > 0) code = CLI_EXIT_DONE;
     if (code < 0) {
         char words[256];
         cli_operator_words(job.op, words, sizeof words);

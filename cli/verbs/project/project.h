@@ -33,6 +33,10 @@ typedef struct cli_job {
     int64_t points;
     double read_seconds, sketch_seconds, write_seconds;
     cli_scan scan;
+    /* a piece of a job on several ranks */
+    void *chunk, *sketch; /* buffers of the chunk and its sketch */
+    double mark;
+    int code; /* what a piece failed by; -1 */
 } cli_job;
 
 /* Says how much of --memory the library's own work may take; before cli_start. */

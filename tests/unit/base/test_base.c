@@ -34,6 +34,7 @@ static void statuses_are_pinned(void **state)
                   {51, "GNOMON_ERROR_NOT_FOUND"},
                   {70, "GNOMON_ERROR_MEMORY"},
                   {90, "GNOMON_ERROR_DEVICE"},
+                  {91, "GNOMON_ERROR_COMM"},
                   {110, "GNOMON_ERROR_CANCELLED"},
                   {127, "GNOMON_ERROR_INTERNAL"}};
     size_t next = 0;

@@ -1,0 +1,170 @@
+"""Jobs on several ranks under mpiexec: the bytes of the plain command, failures, a rank that is killed.
+
+usage: mpi.py GNOMON PLUGINS mpich|openmpi MPIEXEC WORK
+"""
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import scipy.sparse
+
+gnomon, plugins, engine, mpiexec, work = sys.argv[1:]
+os.makedirs(work, exist_ok=True)
+os.chdir(work)
+LAUNCH = {"mpich": [mpiexec],
+          "openmpi": [mpiexec, "--oversubscribe"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])}[engine]
+ENVIRONMENT = {**os.environ, "GNOMON_PLUGIN_DIR": plugins}
+seed = int(os.environ.get("GNOMON_TEST_SEED", random.randrange(1 << 30)))
+print(f"seed {seed}")
+rng = np.random.default_rng(seed)
+
+
+def launch(ranks, words, more=()):
+    return [*LAUNCH, *more, "-n", str(ranks), gnomon, *words, "--comm", engine]
+
+
+def run(words):
+    return subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=100)
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def left_over():
+    return [name for name in os.listdir(".") if name.startswith(".got") or name.startswith("got")]
+
+
+def clear():
+    for name in left_over():
+        os.remove(name)
+
+
+def make_files():
+    n, d = int(rng.integers(300, 900)), int(rng.integers(20, 70))
+    points = np.round(rng.standard_normal((n, d)) * 2).astype("f4")  # many equal distances
+    np.save("points.npy", points)
+    np.save("doubles.npy", rng.standard_normal((n, d)) * 10.0 ** rng.integers(-9, 9, (n, 1)))
+    np.save("columns.npy", np.asfortranarray(points))
+    np.save("queries.npy", points[: n // 5] + np.float32(0.25))
+    np.save("few.npy", points[:2])
+    np.save("none.npy", points[:0])
+    bad = points.copy()
+    bad[n - 1, 3] = np.nan
+    np.save("bad.npy", bad)
+    sparse = scipy.sparse.random(n, 200, 0.05, random_state=seed % 1000, dtype="f4").tocsr()
+    scipy.sparse.save_npz("sparse.npz", sparse)
+    points[:40].tofile("plain.raw")
+    np.savetxt("text.csv", points[:30], delimiter=",")
+    return n
+
+
+JOBS = [
+    "project points.npy -k 9 -o {}.npy",
+    "project points.npy -k 5 --operator gaussian --memory 70M -o {}.fvecs",
+    "project doubles.npy -k 6 --operator sjlt -o {}.npy",
+    "project columns.npy -k 7 --operator srht -o {}.csv",
+    "project sparse.npz -k 8 --operator very-sparse -o {}.npy",
+    "project few.npy -k 3 -o {}.npy",
+    "project none.npy -k 3 -o {}.npy",
+    "project columns.npy -k 4 --operator kronecker -o {}.npy",
+    "neighbors points.npy queries.npy -k 6 -o {}.npy --distances {}-distances.npy",
+    "neighbors points.npy points.npy -k 3 --metric ip --exclude-self -o {}.npy",
+    "neighbors sparse.npz sparse.npz -k 4 --metric jaccard --exclude-self -o {}.npy",
+    "neighbors sparse.npz sparse.npz -k 4 --metric cosine -o {}.npy --memory 66M",
+    "neighbors doubles.npy doubles.npy --radius 1 --metric cosine -o {}.csv",
+    "neighbors few.npy queries.npy -k 2 -o {}.npy",
+    "neighbors points.npy none.npy -k 2 -o {}.npy",
+]
+
+
+def same_bytes():
+    for job in JOBS:
+        plain = run([gnomon, *job.format(*["plain"] * 2).split()])
+        assert plain.returncode == 0, (job, plain.stderr)
+        outputs = [word for word in job.format(*["plain"] * 2).split() if word.startswith("plain")]
+        for ranks in (1, 2, 3, 4):
+            got = run(launch(ranks, job.format(*["got"] * 2).split()))
+            assert got.returncode == 0, (job, ranks, got.stderr)
+            for output in outputs:
+                assert read(output) == read(output.replace("plain", "got")), (job, ranks, output)
+            clear()
+    print(f"{len(JOBS)} jobs with 1 to 4 ranks: the bytes of the plain command")
+
+
+def failures(n):
+    """(words, exit code, what is said, once)"""
+    for words, code, said in [
+            ("project bad.npy -k 4 -o got.npy", 3, f"NaN or infinity in row {n - 1}, column 3"),
+            ("neighbors bad.npy queries.npy -k 4 -o got.npy", 3, f"base has NaN or infinity in row {n - 1}, column 3"),
+            ("neighbors points.npy bad.npy -k 4 -o got.npy", 3, f"NaN or infinity in row {n - 1}, column 3"),
+            ("project missing.npy -k 4 -o got.npy", 4, "missing.npy"),
+            ("project points.npy -k 4 -o nowhere/got.npy", 4, "can't open the folder"),
+            ("neighbors few.npy queries.npy -k 3 -o got.npy", 2, "few.npy has 2 points"),
+            ("project text.csv -k 4 -o got.npy", 2, "text.csv can be read from the beginning alone"),
+            ("svd points.npy -k 4 -o got.npz", 2, "these run on several: project, neighbors"),
+            ("neighbors points.npy queries.npy -k 4 --recall 0.9 -o got.npy", 2, "leave out --recall")]:
+        got = run(launch(3, words.split()))
+        assert got.returncode == code and said in got.stderr, (words, got.returncode, got.stderr)
+        once = code != 2 or "few" in words or "text" in words
+        assert not once or got.stderr.count(said) == 1 or words.startswith("neighbors points.npy bad"), got.stderr
+        assert left_over() == [], (words, left_over())
+    print("failures: one exit code, no output")
+
+
+def ranks_of(launcher):
+    """{rank: process} of the ranks that a launcher started."""
+    found = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{name}/exe") != os.path.realpath(gnomon):
+                continue
+            around = dict(x.split(b"=", 1) for x in read(f"/proc/{name}/environ").split(b"\0") if b"=" in x)
+        except OSError:
+            continue
+        if around.get(b"GNOMON_TEST_RUN") == str(launcher).encode():
+            found[int(around.get(b"PMI_RANK", around.get(b"OMPI_COMM_WORLD_RANK", b"-1")))] = int(name)
+    return found
+
+
+def killed(more, victim, names_rank):
+    base = np.random.default_rng(1).standard_normal((200000, 96)).astype("f4")
+    np.save("large.npy", base)
+    np.save("large-queries.npy", base[:20000])
+    number = random.randrange(1 << 30)
+    words = launch(3, "neighbors large.npy large-queries.npy -k 20 -o got.npy --threads 1".split(), more)
+    run_of = subprocess.Popen(words, env={**ENVIRONMENT, "GNOMON_TEST_RUN": str(number)}, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+    deadline = time.monotonic() + 60
+    while len(ranks := ranks_of(number)) < 3:
+        assert time.monotonic() < deadline and run_of.poll() is None
+        time.sleep(0.01)
+    time.sleep(1)  # MPI is up, the search is on
+    os.kill(ranks[victim], signal.SIGKILL)
+    begin = time.monotonic()
+    said, _ = run_of.communicate(timeout=30)
+    while ranks_of(number):  # a launcher may leave before its ranks
+        assert time.monotonic() - begin < 30, "ranks go on"
+        time.sleep(0.05)
+    assert run_of.returncode != 0, said
+    who = [f"rank {victim}, process {ranks[victim]} on host", f"process rank {victim} with PID"]
+    who += [] if names_rank else [f"PID {ranks[victim]}"]
+    assert any(x in said for x in who), said
+    assert not os.path.exists("got.npy")
+    clear()
+    print(f"rank {victim} killed {more}: all ended after {time.monotonic() - begin:.1f} s")
+
+
+points = make_files()
+clear()
+same_bytes()
+failures(points)
+for victim in (0, 2):
+    killed([], victim, engine == "openmpi")
+    if engine == "mpich":
+        killed(["-disable-auto-cleanup"], victim, True)
