@@ -24,11 +24,10 @@
  *         o.k = 1;
  *         gnomon_status status = gnomon_context_create(NULL, &ctx);
  *         if (status == GNOMON_OK) status = gnomon_comm_group_create(ctx, 1, &group);
- *         // one rank; under mpiexec: gnomon_comm_open(ctx, "mpi", &comm)
  *         if (status == GNOMON_OK) status = gnomon_comm_group_rank(group, 0, &comm);
  *         if (status == GNOMON_OK) status = gnomon_search_create(ctx, &query, &o, &search);
  *         if (status == GNOMON_OK) status = gnomon_comm_share(ctx, &comm, 4, &first, &count);
- *         if (status == GNOMON_OK) { // this rank's rows of the base
+ *         if (status == GNOMON_OK) {
  *             const gnomon_matrix rows =
  *                 gnomon_matrix_rowmajor(points + 2 * first, GNOMON_F32, count, 2);
  *             status = gnomon_search_first_id(search, first);
@@ -44,6 +43,9 @@
  *         gnomon_context_destroy(ctx);
  *         return status;
  *     }
+ *
+ * That is a group of one rank, which searches its share of the base, all of it. Under mpiexec
+ * gnomon_comm_open(ctx, "mpi", &comm) takes the place of the group.
  *
  * Every call below is collective, if not said otherwise: all ranks make the same calls in the same
  * order, each with a context of its own. A rank that fails between two of them tells the others by

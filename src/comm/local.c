@@ -110,11 +110,12 @@ gnomon_status gnomon_comm_group_create(gnomon_context *ctx, int size, gnomon_com
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(size < 1 || size > MOST, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("size") " is %d; it must be from 1 to %d", size, MOST);
+    const size_t pairs = (size_t)size * (size_t)size;
     gnomon_comm_group *g = calloc(1, sizeof *g);
     if (g != NULL) {
         g->size = size;
         g->members = calloc((size_t)size, sizeof *g->members);
-        g->slots = calloc((size_t)size, (size_t)size * sizeof *g->slots);
+        g->slots = calloc(pairs, sizeof *g->slots);
     }
     if (g == NULL || g->members == NULL || g->slots == NULL) {
         if (g != NULL) {

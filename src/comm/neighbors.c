@@ -2,7 +2,7 @@
  * which each merges those of its children with its own. Ids tell whose are the first among equals,
  * so the order in which they are merged does not matter. */
 #include "comm/comm.h"
-#include "search/hits.h"
+#include "search/state.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -32,7 +32,7 @@ VALUES = {
     "model": ["model.json"], "output": ["out.npy", "out.csv", "out.npz", "-"], "output-format": ["csv", "npz"],
     "output-dtype": ["f8"], "format": ["npy", "svmlight"], "shape": ["3,4"], "dtype": ["f4"], "delimiter": ["comma"],
     "header": [None], "no-header": [None], "features": ["40"], "zero-based": [None], "one-based": [None],
-    "allow-nonfinite": [None], "device": ["cpu"], "threads": ["1"], "memory": ["66M"], "json": [None],
+    "allow-nonfinite": [None], "device": ["cpu"], "comm": ["pigeons"], "threads": ["1"], "memory": ["66M"], "json": [None],
     "progress": ["never"], "quiet": [None], "rows": ["0:2"], "cols": ["0:3"], "sparse": [None], "describe": [None],
     "pairs": ["5"], "max-outside": ["0.5"], "plot": ["plot.svg"], "histogram": [None], "radius": ["2"],
     "metric": ["cosine", "jaccard", "hamming", "ip", "l1"], "exact": [None], "recall": ["0.9"], "index": ["given.lsh"],
