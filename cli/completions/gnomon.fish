@@ -373,6 +373,8 @@ complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l fold-case -d 'all l
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l normalize -x -d 'none (default), or a normal form of Unicode: nfc (composed) or nfkc (also without ligatures, full width, superscripts)'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l punctuation -x -d 'drop (default): ASCII punctuation separates words as white space does; keep: it belongs to words; drop-all: all of Unicode\'s punctuation, symbols and separators do'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l exact -d 'only documents of equal bytes are duplicates'
+complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l parts -x -d 'with --exact'
+complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l min-part -x -d 'lines or paragraphs of fewer bytes stay'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l recall -x -d 'find at least a share R of all near pairs, in at least 19 of 20 runs'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l bands -x -d 'instead of --recall'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l rows -x -d 'MinHash values in each band'

@@ -294,6 +294,84 @@ GNOMON_API const char *gnomon_dedup_name(gnomon_dedup *dedup, int64_t document);
 /* NULL is allowed. */
 GNOMON_API void gnomon_dedup_destroy(gnomon_dedup *dedup);
 
+/* ---- repeated parts of documents ---- */
+
+/* The numbers never change. */
+typedef enum gnomon_part {
+    GNOMON_PART_LINE = 1,     /* a line of a text, without its end, "\n" or "\r\n" */
+    GNOMON_PART_PARAGRAPH = 2 /* lines between blank ones, without the end of the last */
+} gnomon_part;
+
+typedef struct gnomon_parts_options {
+    size_t struct_size; /* see gnomon/base.h */
+    int part;           /* gnomon_part. Default LINE */
+    int64_t min_bytes;  /* shorter parts stay, and are not compared; at least 1. Default 1 */
+    const char *field;  /* raw bytes of documents are JSON objects, and the text is this member's
+                           string. NULL (default): the text stands among the raw bytes as it is */
+    const char *work;   /* these three as in gnomon_dedup_options */
+    const char *checkpoint;
+    const char *identity;
+} gnomon_parts_options;
+
+#define GNOMON_PARTS_OPTIONS_INIT                                                 \
+    {                                                                             \
+        sizeof(gnomon_parts_options), GNOMON_PART_LINE, 1, NULL, NULL, NULL, NULL \
+    }
+/* The same for bindings: see gnomon_context_options_init. */
+GNOMON_API gnomon_status gnomon_parts_options_init(gnomon_parts_options *options, size_t size);
+
+/* Documents and their parts. Of equal parts, within a document and among all, the first one stays
+ * and the others are removed: with the end of the line, of a paragraph with the blank lines behind
+ * it. A document of which nothing but white space is left is removed as a whole. Blank lines are no
+ * parts. Parts are compared byte by byte. The result is the same for every number of threads,
+ * memory limit and division of the documents into calls. One thread at a time may use it and its
+ * context, which must outlive it. */
+typedef struct gnomon_parts gnomon_parts;
+
+/* Errors: ARGUMENT (options), and those of gnomon_dedup_create. On failure *out is NULL. */
+GNOMON_API gnomon_status gnomon_parts_create(gnomon_context *ctx,
+                                             const gnomon_parts_options *options,
+                                             gnomon_parts **out);
+/* Adds documents, which are copied: in memory up to the context's limit, and beyond that in a
+ * temporary file without a name. names are not used. After a failure only gnomon_parts_destroy is
+ * allowed.
+ * Errors: as gnomon_dedup_add, with 2^32 - 2 parts and pieces between them at most; ARGUMENT: raw
+ * bytes that don't hold the text as options.field says. */
+GNOMON_API gnomon_status gnomon_parts_add(gnomon_parts *parts, const gnomon_documents *documents);
+
+typedef struct gnomon_parts_result {
+    size_t struct_size; /* set by the caller; see gnomon/base.h */
+    int64_t documents, text_bytes;
+    int64_t kept;    /* documents of which something is left */
+    int64_t changed; /* those of them that lost a part */
+    int64_t parts;   /* of min_bytes or more */
+    int64_t distinct;
+    int64_t removed, removed_bytes;        /* parts, and their bytes without ends of lines */
+    int64_t largest[GNOMON_DEDUP_LARGEST]; /* how often the most frequent parts occur, of those that
+                                              occur more than once; descending */
+    int spilled;                           /* a temporary file was used */
+} gnomon_parts_result;
+
+/* Finds the repeated parts; once. result may be NULL, else its struct_size must be set.
+ * Errors: ARGUMENT (a second call), MEMORY (about 5 bytes for each part beside the context's
+ * limit), IO (the temporary file), CANCELLED. */
+GNOMON_API gnomon_status gnomon_parts_run(gnomon_parts *parts, gnomon_parts_result *result);
+/* What is left of a document's raw bytes, after gnomon_parts_run: *out is NULL where the document
+ * is removed. It is owned by parts and valid until the next call. Reading in ascending order is
+ * fastest.
+ * Errors: ARGUMENT, IO, MEMORY. */
+GNOMON_API gnomon_status gnomon_parts_left(gnomon_parts *parts, int64_t document, const char **out,
+                                           int64_t *bytes);
+/* Writes what is left of all documents, one after another, to path ("-": standard output), through
+ * a temporary file that replaces it at the end.
+ * Errors: ARGUMENT, IO, NOT_FOUND, MEMORY. */
+GNOMON_API gnomon_status gnomon_parts_write(gnomon_parts *parts, const char *path);
+/* As gnomon_dedup_restored, of parts and what is between them, and gnomon_dedup_forget. */
+GNOMON_API int64_t gnomon_parts_restored(const gnomon_parts *parts);
+GNOMON_API void gnomon_parts_forget(gnomon_parts *parts);
+/* NULL is allowed. */
+GNOMON_API void gnomon_parts_destroy(gnomon_parts *parts);
+
 /* ---- documents in files ---- */
 
 /* The numbers never change. */

@@ -190,16 +190,9 @@ gnomon_corpus_kind gnomon_corpus_kind_of(const gnomon_corpus *c)
 
 /* ---- what a document is wrong by ---- */
 
-static bool is_blank(const char *text, int64_t length)
-{
-    for (int64_t i = 0; i < length; i++)
-        if (text[i] != ' ' && (text[i] < '\t' || text[i] > '\r')) return false;
-    return true;
-}
-
 static fault check_text(const char *text, int64_t length)
 {
-    if (is_blank(text, length)) return EMPTY;
+    if (gnomon_text_blank(text, length)) return EMPTY;
     return gnomon_utf8_fault(text, length) < 0 ? GOOD : NOT_UTF8;
 }
 
@@ -295,7 +288,7 @@ static bool scan_members(const gnomon_corpus *c, document *d)
             return true;
         }
     }
-    if (is_blank(c->buffer + d->text, d->length)) d->wrong = EMPTY;
+    if (gnomon_text_blank(c->buffer + d->text, d->length)) d->wrong = EMPTY;
     return true;
 }
 
@@ -318,7 +311,7 @@ static fault take_members(const gnomon_corpus *c, document *d, const json_t *obj
         d->id = d->text + d->length;
         memcpy(c->buffer + d->id, name, strlen(name) + 1);
     }
-    return is_blank(c->buffer + d->text, d->length) ? EMPTY : GOOD;
+    return gnomon_text_blank(c->buffer + d->text, d->length) ? EMPTY : GOOD;
 }
 
 static void decode_some(void *arg, int64_t task, int worker)
@@ -335,7 +328,7 @@ static void decode_some(void *arg, int64_t task, int worker)
             d->wrong = check_text(line, d->end - d->begin);
             continue;
         }
-        if (is_blank(line, d->end - d->begin)) {
+        if (gnomon_text_blank(line, d->end - d->begin)) {
             d->wrong = EMPTY;
             continue;
         }

@@ -292,7 +292,7 @@ static gnomon_status check_names(gnomon_dedup *d, const gnomon_documents *from)
     return GNOMON_OK;
 }
 
-static gnomon_status check_documents(gnomon_dedup *d, const gnomon_documents *from)
+gnomon_status gnomon_dedup_check_documents(gnomon_dedup *d, const gnomon_documents *from)
 {
     GNOMON_FAIL_IF(from->count < 0, d->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("documents.count") " is %" PRId64 "; it must not be negative",
@@ -401,7 +401,7 @@ gnomon_status gnomon_dedup_add(gnomon_dedup *d, const gnomon_documents *document
     GNOMON_FAIL_IF(d->options.ngram == 0, d->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.ngram") " was 0, which is for signature files alone");
     GNOMON_TRY(GNOMON_COPY_OPTIONS(d->ctx, "documents", gnomon_documents, documents, &from));
-    GNOMON_TRY(check_documents(d, &from));
+    GNOMON_TRY(gnomon_dedup_check_documents(d, &from));
     GNOMON_TRY(pass_over(d, &from));
     slice s = {.d = d, .from = &from};
     double clock = gnomon_seconds();

@@ -83,7 +83,7 @@ static gnomon_status add_hashes(grouping *g)
         const gnomon_document *two;
         status = gnomon_dedup_document(&documents, i, &two);
         if (status != GNOMON_OK) break;
-        if (!d->options.exact && two[1].set_end == two[0].set_end) {
+        if ((!d->options.exact || d->parts) && two[1].set_end == two[0].set_end) {
             d->result.empty++;
             continue;
         }

@@ -297,3 +297,106 @@ bool gnomon_json_scan(const char *line, int64_t length, gnomon_json_member *memb
     skip_space(&s);
     return s.at == length;
 }
+
+int64_t gnomon_json_skip(const char *string, int64_t length, int64_t bytes)
+{
+    char made[4];
+    int64_t at = 0;
+    while (bytes > 0) {
+        const char *next = memchr(string + at, '\\', (size_t)(length - at));
+        const int64_t plain = (next != NULL ? next - string : length) - at;
+        if (plain >= bytes) return at + bytes;
+        if (next == NULL) return -1;
+        bytes -= plain;
+        at += plain + 1;
+        const int32_t code = escape(string, length, &at);
+        if (code < 0) return -1;
+        bytes -= put_code((uint32_t)code, made);
+    }
+    return bytes == 0 ? at : -1;
+}
+
+/* ---- any JSON object ---- */
+
+/* Behind the quote that ends a string, from behind its first one on. */
+static bool pass_string(scanner *s, int64_t *end)
+{
+    while (s->at < s->length) {
+        s->at += plain_bytes(s->line, s->at, s->length);
+        if (s->at == s->length) return false;
+        const char c = s->line[s->at++];
+        if (c == '"') {
+            *end = s->at - 1;
+            return true;
+        }
+        if (c == '\\') s->at++;
+    }
+    return false;
+}
+
+/* To the comma or bracket behind a value that is no string. */
+static bool pass_value(scanner *s)
+{
+    int64_t end, depth = 0;
+    for (; s->at < s->length; s->at++) {
+        const char c = s->line[s->at];
+        const bool closes = c == '}' || c == ']';
+        if (depth == 0 && (closes || c == ',')) return true;
+        depth += (c == '{' || c == '[') - closes;
+        if (c != '"') continue;
+        s->at++;
+        if (!pass_string(s, &end)) return false;
+        s->at--;
+    }
+    return false;
+}
+
+/* Whether a key as it stands in JSON is this one. */
+static bool is_key(const char *string, int64_t length, const char *key)
+{
+    char made[4];
+    for (int64_t at = 0; at < length;) {
+        int64_t bytes = 1;
+        made[0] = string[at++];
+        if (made[0] == '\\') {
+            const int32_t code = escape(string, length, &at);
+            if (code < 0) return false;
+            bytes = put_code((uint32_t)code, made);
+        }
+        if (strncmp(key, made, (size_t)bytes) != 0) return false;
+        key += bytes;
+    }
+    return *key == '\0';
+}
+
+bool gnomon_json_find(const char *line, int64_t length, const char *wanted, int64_t *begin,
+                      int64_t *end)
+{
+    scanner s = {line, 0, length};
+    bool found = false;
+    if (length >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) s.at = 3;
+    skip_space(&s);
+    if (!take(&s, '{')) return false;
+    for (bool first = true;; first = false) {
+        int64_t key_end, value_end;
+        skip_space(&s);
+        if (take(&s, '}')) return found;
+        if (!first && !take(&s, ',')) return false;
+        skip_space(&s);
+        if (!take(&s, '"')) return false;
+        const int64_t key_begin = s.at;
+        if (!pass_string(&s, &key_end)) return false;
+        skip_space(&s);
+        if (!take(&s, ':')) return false;
+        skip_space(&s);
+        const bool mine = is_key(line + key_begin, key_end - key_begin, wanted);
+        const bool text = take(&s, '"');
+        const int64_t value = s.at;
+        if (text ? !pass_string(&s, &value_end) : !pass_value(&s)) return false;
+        if (!mine) continue;
+        found = text;
+        if (!text) continue;
+        *begin = value;
+        *end = value_end;
+    }
+}

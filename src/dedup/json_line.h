@@ -31,4 +31,13 @@ bool gnomon_json_scan(const char *line, int64_t length, gnomon_json_member *memb
  * jansson refuses. */
 int64_t gnomon_json_unescape(const char *string, int64_t length, char *out);
 
+/* The string that is the value of a member, of several with this key the last one, in a line that
+ * is a JSON object, whatever part of JSON it is of: [*begin, *end) without its quotes. False: there
+ * is none, or the line is no object. A mark of UTF-8 may stand before it. */
+bool gnomon_json_find(const char *line, int64_t length, const char *key, int64_t *begin,
+                      int64_t *end);
+/* How many of the bytes [0, length) of 'string', as they stand in JSON, make 'bytes' of its text;
+ * -1: there aren't so many, or they end within an escape. */
+int64_t gnomon_json_skip(const char *string, int64_t length, int64_t bytes);
+
 #endif

@@ -268,7 +268,14 @@ uint64_t gnomon_set_hash(const uint64_t *set, int64_t count)
     return gnomon_mix64(gnomon_mix64(a) + b);
 }
 
-/* ---- UTF-8 ---- */
+/* ---- texts ---- */
+
+bool gnomon_text_blank(const char *text, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i++)
+        if (text[i] != ' ' && (text[i] < '\t' || text[i] > '\r')) return false;
+    return true;
+}
 
 int64_t gnomon_utf8_fault(const char *text, int64_t bytes)
 {

@@ -30,6 +30,8 @@ int64_t gnomon_ngrams_of(const gnomon_ngrams *ngrams, const char *text, int64_t 
                          uint64_t *set, uint64_t *scratch);
 /* A hash of a set, or of bytes. */
 uint64_t gnomon_set_hash(const uint64_t *set, int64_t count);
+/* Whether a text is of ASCII's white space alone. */
+bool gnomon_text_blank(const char *text, int64_t bytes);
 /* Offset of the first byte that no UTF-8 character has, -1: there is none. */
 int64_t gnomon_utf8_fault(const char *text, int64_t bytes);
 

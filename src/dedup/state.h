@@ -78,6 +78,7 @@ struct gnomon_dedup {
     gnomon_store pairs, representatives; /* what was found */
     gnomon_sorter edges;  /* (i, j) and the similarity of each pair, repeated ones too */
     int64_t count, fresh; /* documents, and those that are no old corpus's: the first ones */
+    bool parts;           /* texts of no byte are equal to none; see parts/parts.c */
     bool against;         /* the old corpus has been added */
     uint64_t *numbers;    /* sets of a slice of new documents, and scratch for them */
     int64_t number_room;
@@ -112,6 +113,8 @@ enum { GNOMON_NAME_MOST = 1 << 20 };
 void gnomon_dedup_count(gnomon_dedup *d, int64_t bytes);
 /* A document's set (text), raw bytes and name (NULL: none) have been appended. */
 gnomon_status gnomon_dedup_append(gnomon_dedup *d, int64_t bytes, uint64_t hash);
+/* Whether a caller's documents are sound. */
+gnomon_status gnomon_dedup_check_documents(gnomon_dedup *d, const gnomon_documents *from);
 /* Whether 'count' more documents are too many. */
 gnomon_status gnomon_dedup_check_room(gnomon_dedup *d, int64_t count);
 /* No document is added any more. */

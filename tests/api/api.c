@@ -114,6 +114,8 @@ typedef struct fixture {
     gnomon_documents documents;
     gnomon_dedup_options dedup_options;
     gnomon_corpus_options corpus_options;
+    gnomon_parts_options parts_options;
+    gnomon_parts *parts, *full_parts;
     gnomon_dedup *dedup, *full_dedup, *signed_dedup, *old_dedup;
     gnomon_corpus *corpus;
     gnomon_hasher *hasher, *set_hasher;
@@ -524,6 +526,11 @@ static void make_objects(fixture *f)
     MUST(gnomon_dedup_sign(f->full_dedup, column_names, signed_files[0]));
     MUST(gnomon_dedup_create(ctx, &f->dedup_options, &f->signed_dedup));
     MUST(gnomon_dedup_create(ctx, &f->dedup_options, &f->old_dedup));
+    f->parts_options = (gnomon_parts_options)GNOMON_PARTS_OPTIONS_INIT;
+    MUST(gnomon_parts_create(ctx, &f->parts_options, &f->parts));
+    MUST(gnomon_parts_create(ctx, &f->parts_options, &f->full_parts));
+    MUST(gnomon_parts_add(f->full_parts, &f->documents));
+    MUST(gnomon_parts_run(f->full_parts, NULL));
     MUST(gnomon_write_text(ctx, "corpus.txt", "a text\n", 7));
     MUST(gnomon_corpus_open(ctx, "corpus.txt", NULL, &f->corpus));
     MUST(gnomon_hasher_create(ctx, &f->lsh_functions, &f->hasher));

@@ -208,6 +208,7 @@ DEDUP = [["dedup", "FILE", "--field", "body", "--id", "id", "-o", "out.jsonl"],
          ["dedup", "FILE", "--field", "body", "--skip-bad", "--fold-case", "--punctuation", "drop-all", "-o", "out.jsonl"],
          ["dedup", "FILE", "--field", "body", "--skip-bad", "--text", "json", "--exact", "-o", "out.jsonl"],
          ["dedup", "FILE", "--field", "body", "--id", "id", "--skip-bad", "--against", "docs.sig", "-o", "out.jsonl"],
+         ["dedup", "FILE", "--field", "body", "--skip-bad", "--text", "json", "--exact", "--parts", "lines", "-o", "out.jsonl"],
          ["dedup", "FILE", "--field", "body", "--id", "id", "--skip-bad", "--sign", "out.sig"]]
 STOPPED = {"": "stopped", ".documents": "stopped-documents", ".pairs": "stopped-pairs"}
 SPECIAL = {  # kind: command lines, files that must lie beside

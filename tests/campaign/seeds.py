@@ -221,6 +221,8 @@ def jobs(campaign, folder, large, manners=("",)):
         ("dedup-gz", ["dedup", "docs.jsonl.gz", *texts, "-o", "out.jsonl", "--skip-bad"], ["out.jsonl"]),
         ("dedup-zst", ["dedup", "docs.jsonl.zst", *texts, "-o", "out.jsonl", "--skip-bad"], ["out.jsonl"]),
         ("dedup-exact", ["dedup", "docs.txt", "docs.txt", "--exact", "-o", "out.txt"], ["out.txt"]),
+        ("dedup-parts", ["dedup", "docs.jsonl", "docs.jsonl", *MEMBERS, "--exact", "--parts", "lines", "--checkpoint", "kept", "-o",
+                         "out.jsonl"], ["out.jsonl"]),
         ("dedup-join", ["dedup", "docs.txt", "--recall", "1", "-o", "out.txt"], ["out.txt"]),
         ("dedup-checkpoint", ["dedup", "docs.jsonl", *texts, "-o", "out.jsonl", "--pairs", "pairs.csv", "--checkpoint", "kept"],
          ["out.jsonl", "pairs.csv"]),

@@ -45,7 +45,7 @@ VALUES = {
     "ranks": ["2,2"], "sequential": [None], "order": ["F"], "dense": [None], "digits": ["5"], "no-compress": [None],
     "queries": ["queries.npy"], "slower": [None], "family": ["simhash"], "tables": ["2"], "bands": ["2"], "functions": ["3"],
     "fine": ["1"], "sides": ["4"], "codes": ["2"], "rerank": ["5"], "coarse-probes": ["1"], "candidates": ["6"],
-    "field": ["text"], "id": ["id"], "skip-bad": [None], "max-document": ["1K"], "lower": [None], "fold-case": [None], "normalize": ["nfkc"], "punctuation": ["keep"],
+    "field": ["text"], "id": ["id"], "skip-bad": [None], "max-document": ["1K"], "parts": ["lines"], "min-part": ["2"], "lower": [None], "fold-case": [None], "normalize": ["nfkc"], "punctuation": ["keep"],
     "unverified": [None], "bucket": ["4"], "work": ["."], "keep": ["longest"], "ids": ["ids.csv"], "sign": ["out.sig"], "merge": [None],
     "against": ["given.sig"], "names": ["names.txt"], "q-names": ["names.txt"], "query-names": ["four.txt"], "values": ["similarity"], "large": [None], "force": [None],
 }
@@ -66,7 +66,7 @@ VERBS = {
              ["lines.txt", "--text", "lines", "--threshold", "0.5"], ["folder", "--text", "files", "--threshold", "0.5"],
              ["sets.svm", "--metric", "jaccard", "--threshold", "0.8", "--recall", "0.9", "--method", "lsh"]],
     "dedup": [["lines.txt", "-o", "out.txt"], ["folder", "--ids", "out.csv"], ["lines.txt", "--exact", "--pairs", "out.csv"],
-              ["given.sig", "--merge", "--ids", "out.csv"]],
+              ["given.sig", "--merge", "--ids", "out.csv"], ["docs.jsonl", "--exact", "--parts", "lines", "-o", "out.jsonl"]],
     "svd": [["points.npy", "-k", "2"], ["sets.svm", "--tolerance", "0.5"]],
     "transform": [["factors.npz", "points.npy", "-o", "out.npy"], ["factors.npz", "scores.npy", "--inverse", "-o", "out.npy"]],
     "lstsq": [["points.npy", "target.npy", "-o", "out.npy"], ["sets.svm", "target.npy"]],
@@ -122,6 +122,7 @@ def prepare(folder):
         run("transform", "factors.npz", "points.npy", "-o", "scores.npy")
     run("index", "build", "points.npy", "--tables", "2", "--functions", "3", "--metric", "cosine", "-o", "given.lsh")
     run("dedup", "lines.txt", "--sign", "given.sig")
+    write("docs.jsonl", '{"id": 1, "text": "a line\\nof two"}\n{"id": 2, "text": "a line"}\n')
     write("model.json", "{}\n")
 
 

@@ -22,7 +22,7 @@ static void check_batch(const gnomon_documents *d, const char *const *names)
 }
 
 static gnomon_status read_all(gnomon_context *ctx, const char *path, uint8_t how, gnomon_dedup *d,
-                              int64_t *count)
+                              gnomon_parts *parts, int64_t *count)
 {
     gnomon_corpus_options o = GNOMON_CORPUS_OPTIONS_INIT;
     gnomon_corpus *corpus;
@@ -45,9 +45,27 @@ static gnomon_status read_all(gnomon_context *ctx, const char *path, uint8_t how
         check_batch(&batch, names);
         *count += batch.count;
         status = gnomon_dedup_add(d, &batch);
+        if (status == GNOMON_OK) status = gnomon_parts_add(parts, &batch);
     }
     gnomon_corpus_close(corpus);
     return status;
+}
+
+/* Of a document is left what it was, or less. */
+static void check_parts(gnomon_parts *parts, int64_t count)
+{
+    gnomon_parts_result r = {.struct_size = sizeof r};
+    int64_t left = 0;
+    CHECK(gnomon_parts_run(parts, &r) == GNOMON_OK);
+    CHECK(r.documents == count && r.kept <= count && r.removed + r.distinct == r.parts);
+    for (int64_t i = 0; i < count; i++) {
+        const char *text;
+        int64_t bytes;
+        CHECK(gnomon_parts_left(parts, i, &text, &bytes) == GNOMON_OK);
+        CHECK(text == NULL || bytes > 0);
+        left += text != NULL;
+    }
+    CHECK(left == r.kept);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -58,7 +76,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gnomon_context_options context = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
     gnomon_context *ctx;
+    gnomon_parts_options part = GNOMON_PARTS_OPTIONS_INIT;
     gnomon_dedup *d;
+    gnomon_parts *parts;
     char path[64];
     int64_t count = 0;
     context.allocator = &allocator;
@@ -74,9 +94,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         o.punctuation = data[0] >> 5 & 1 ? GNOMON_PUNCTUATION_DROP_ALL : GNOMON_PUNCTUATION_DROP;
         o.normalize = data[0] >> 6 & 1 ? GNOMON_NORMAL_NFKC : GNOMON_NORMAL_NONE;
     }
+    part.part = data[0] >> 7 ? GNOMON_PART_PARAGRAPH : GNOMON_PART_LINE;
+    part.field = data[0] & 1 ? "text" : NULL;
     CHECK(gnomon_dedup_create(ctx, &o, &d) == GNOMON_OK);
+    CHECK(gnomon_parts_create(ctx, &part, &parts) == GNOMON_OK);
     const int fd = fuzz_file(data + 1, size - 1, path);
-    gnomon_status status = read_all(ctx, path, data[0], d, &count);
+    gnomon_status status = read_all(ctx, path, data[0], d, parts, &count);
     CHECK(status != GNOMON_ERROR_INTERNAL && status != GNOMON_ERROR_MEMORY);
     if (status == GNOMON_OK) {
         gnomon_dedup_result result = {.struct_size = sizeof result};
@@ -85,8 +108,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const int64_t *kept = gnomon_dedup_representatives(d);
         for (int64_t i = 0; i < count; i++)
             CHECK(kept[i] >= 0 && kept[i] <= i && kept[kept[i]] == kept[i]);
+        check_parts(parts, count);
     }
     gnomon_dedup_destroy(d);
+    gnomon_parts_destroy(parts);
     close(fd);
     gnomon_context_destroy(ctx);
     CHECK(memory.held == 0);

@@ -1,6 +1,6 @@
 """Random projection, nearest neighbours, similarity joins and randomized factorisation.
 
-Functions: `sketch`, `adjoint`, `operator`, `distortion`, `min_dim`, `neighbors`, `join`, `dedup`, `dedup_sign`, `dedup_merge`, `svd`, `hosvd`, `lstsq`, `matmul`.
+Functions: `sketch`, `adjoint`, `operator`, `distortion`, `min_dim`, `neighbors`, `join`, `dedup`, `dedup_parts`, `dedup_sign`, `dedup_merge`, `svd`, `hosvd`, `lstsq`, `matmul`.
 Classes: `Operator`, `Sketcher`, `Index`, `SparseIndex`.
 """
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 # Nothing is imported until it is asked for: neither NumPy nor the library. For checkers of types all is as if it were.
 if TYPE_CHECKING:
     from ._context import config_context, get_config, set_config
-    from ._dedup import Dedup, DedupInfo, dedup, dedup_merge, dedup_sign
+    from ._dedup import Dedup, DedupInfo, DedupParts, dedup, dedup_merge, dedup_parts, dedup_sign
     from ._errors import (ArgumentError, BusyError, Cancelled, DataError, DeviceError, FileError, GnomonError, InternalError,
                           MissingFileError, OutOfMemoryError, UnsupportedError)
     from ._factor import SVD, Certificate, LeastSquares, Tucker, hosvd, lstsq, matmul, svd, svd_blas, svd_missing
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from ._sparse_index import SparseIndex
 
 __all__ = [
-    "ArgumentError", "BusyError", "Cancelled", "Certificate", "DataError", "Dedup", "DedupInfo", "DeviceError", "Distortion",
+    "ArgumentError", "BusyError", "Cancelled", "Certificate", "DataError", "Dedup", "DedupInfo", "DedupParts", "DeviceError", "Distortion",
     "FileError", "GnomonError", "Index", "InternalError", "JoinInfo", "LeastSquares", "MissingFileError", "Neighbors",
     "Operator", "OutOfMemoryError", "Pairs", "SVD", "Sketcher", "SparseIndex", "Summary", "Tucker", "Tuning", "UnsupportedError",
-    "__version__", "adjoint", "config_context", "dedup", "dedup_merge", "dedup_sign", "distortion", "families", "get_config", "hosvd", "join",
+    "__version__", "adjoint", "config_context", "dedup", "dedup_merge", "dedup_parts", "dedup_sign", "distortion", "families", "get_config", "hosvd", "join",
     "kinds", "library_path", "lstsq", "matmul", "metrics", "min_dim", "neighbors", "operator", "set_config", "sketch", "svd",
     "svd_blas", "svd_missing",
 ]
 
 _HOMES = {
     "_context": "config_context get_config set_config",
-    "_dedup": "Dedup DedupInfo dedup dedup_merge dedup_sign",
+    "_dedup": "Dedup DedupInfo DedupParts dedup dedup_merge dedup_parts dedup_sign",
     "_errors": (
         "ArgumentError BusyError Cancelled DataError DeviceError FileError GnomonError InternalError "
         "MissingFileError OutOfMemoryError UnsupportedError"

@@ -128,6 +128,8 @@ GNOMON_NORMAL_NFKC = 2
 GNOMON_DEDUP_HISTOGRAM = 20
 GNOMON_DEDUP_LARGEST = 10
 GNOMON_DEDUP_WHY = 256
+GNOMON_PART_LINE = 1
+GNOMON_PART_PARAGRAPH = 2
 GNOMON_CORPUS_AUTO = 0
 GNOMON_CORPUS_LINES = 1
 GNOMON_CORPUS_JSON = 2
@@ -952,6 +954,34 @@ class gnomon_dedup_pair(c.Structure):
     ]
 
 
+class gnomon_parts_options(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("part", c.c_int),
+        ("min_bytes", c.c_int64),
+        ("field", c.c_char_p),
+        ("work", c.c_char_p),
+        ("checkpoint", c.c_char_p),
+        ("identity", c.c_char_p),
+    ]
+
+
+class gnomon_parts_result(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("documents", c.c_int64),
+        ("text_bytes", c.c_int64),
+        ("kept", c.c_int64),
+        ("changed", c.c_int64),
+        ("parts", c.c_int64),
+        ("distinct", c.c_int64),
+        ("removed", c.c_int64),
+        ("removed_bytes", c.c_int64),
+        ("largest", c.c_int64 * GNOMON_DEDUP_LARGEST),
+        ("spilled", c.c_int),
+    ]
+
+
 gnomon_corpus_bad = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_int64, c.c_char_p)
 
 
@@ -1142,6 +1172,8 @@ STRUCTS = [
     gnomon_documents,
     gnomon_dedup_result,
     gnomon_dedup_pair,
+    gnomon_parts_options,
+    gnomon_parts_result,
     gnomon_corpus_options,
     gnomon_read_options,
     gnomon_data_info,
@@ -1277,6 +1309,10 @@ ENUMS = {
         "GNOMON_NORMAL_NONE",
         "GNOMON_NORMAL_NFC",
         "GNOMON_NORMAL_NFKC",
+    ],
+    "gnomon_part": [
+        "GNOMON_PART_LINE",
+        "GNOMON_PART_PARAGRAPH",
     ],
     "gnomon_corpus_kind": [
         "GNOMON_CORPUS_AUTO",
@@ -1461,6 +1497,15 @@ FUNCTIONS = {
     "gnomon_dedup_add_old": lambda: (c.c_int, [c.c_void_p, c.POINTER(c.c_char_p), c.c_int64]),
     "gnomon_dedup_name": lambda: (c.c_char_p, [c.c_void_p, c.c_int64]),
     "gnomon_dedup_destroy": lambda: (None, [c.c_void_p]),
+    "gnomon_parts_options_init": lambda: (c.c_int, [c.POINTER(gnomon_parts_options), c.c_size_t]),
+    "gnomon_parts_create": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_parts_options), c.POINTER(c.c_void_p)]),
+    "gnomon_parts_add": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_documents)]),
+    "gnomon_parts_run": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_parts_result)]),
+    "gnomon_parts_left": lambda: (c.c_int, [c.c_void_p, c.c_int64, c.POINTER(c.c_char_p), c.POINTER(c.c_int64)]),
+    "gnomon_parts_write": lambda: (c.c_int, [c.c_void_p, c.c_char_p]),
+    "gnomon_parts_restored": lambda: (c.c_int64, [c.c_void_p]),
+    "gnomon_parts_forget": lambda: (None, [c.c_void_p]),
+    "gnomon_parts_destroy": lambda: (None, [c.c_void_p]),
     "gnomon_corpus_options_init": lambda: (c.c_int, [c.POINTER(gnomon_corpus_options), c.c_size_t]),
     "gnomon_corpus_open": lambda: (c.c_int, [c.c_void_p, c.c_char_p, c.POINTER(gnomon_corpus_options), c.POINTER(c.c_void_p)]),
     "gnomon_corpus_next": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_documents), c.POINTER(c.POINTER(c.c_char_p))]),

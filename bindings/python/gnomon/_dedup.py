@@ -17,7 +17,8 @@ from ._library import lib
 _NAMES = {"options.similarity": "similarity", "options.recall": "recall", "options.bands": "bands", "options.rows": "rows",
           "options.ngram": "ngram", "options.bucket": "bucket", "options.seed": "random_state",
           "options.unverified": "unverified", "options.lower": "lower", "options.punctuation": "punctuation",
-          "options.normalize": "normalize", "documents": "texts"}
+          "options.normalize": "normalize", "documents": "texts", "options.min_bytes": "min_bytes"}
+_PARTS = {"lines": _abi.GNOMON_PART_LINE, "paragraphs": _abi.GNOMON_PART_PARAGRAPH}
 _KEEP = {"first": _abi.GNOMON_DEDUP_FIRST, "longest": _abi.GNOMON_DEDUP_LONGEST}
 _LOWER = {False: _abi.GNOMON_LOWER_NONE, True: _abi.GNOMON_LOWER_ASCII, "fold": _abi.GNOMON_LOWER_FOLD}
 _PUNCTUATION = {False: _abi.GNOMON_PUNCTUATION_DROP, True: _abi.GNOMON_PUNCTUATION_KEEP,
@@ -61,37 +62,52 @@ class Dedup(NamedTuple):
     old_names: dict[int, bytes] = {}
 
 
-def _give(ctx: lease, handle: Any, text: Any, begins: np.ndarray, ends: np.ndarray) -> None:
+class DedupParts(NamedTuple):
+    """Texts without their repeated parts, None for one of which nothing is left; and counts: of the texts that lost a part
+    and are left, of the parts and the distinct ones, and of the parts removed and their bytes. ``most_frequent`` says how
+    often the most frequent parts occur."""
+
+    texts: list[Union[str, bytes, None]]
+    changed: int
+    parts: int
+    distinct: int
+    removed: int
+    removed_bytes: int
+    most_frequent: list[int]
+
+
+def _give(ctx: lease, handle: Any, text: Any, begins: np.ndarray, ends: np.ndarray, add: Any) -> None:
     """text: bytes, or where they lie."""
     pointer = ctypes.POINTER(ctypes.c_int64)
     documents = _abi.gnomon_documents(struct_size=ctypes.sizeof(_abi.gnomon_documents), count=len(begins), text=text,
                                       begins=begins.ctypes.data_as(pointer), ends=ends.ctypes.data_as(pointer))
-    ctx.check(lib.gnomon_dedup_add(handle, ctypes.byref(documents)))
+    ctx.check((add or lib.gnomon_dedup_add)(handle, ctypes.byref(documents)))
 
 
-def _add(ctx: lease, handle: Any, batch: list[bytes]) -> None:
+def _add(ctx: lease, handle: Any, batch: list[bytes], add: Any = None) -> None:
     ends = np.cumsum([len(text) for text in batch], dtype=np.int64)
-    _give(ctx, handle, b"".join(batch), np.concatenate([np.zeros(1, np.int64), ends[:-1]]), ends)
+    _give(ctx, handle, b"".join(batch), np.concatenate([np.zeros(1, np.int64), ends[:-1]]), ends, add)
 
 
-def _add_column(ctx: lease, handle: Any, texts: _arrow.Texts) -> None:
+def _add_column(ctx: lease, handle: Any, texts: _arrow.Texts, add: Any) -> None:
     """In parts of about _BATCH bytes, as the others, so that Ctrl-C is seen."""
     before = np.cumsum(texts.ends - texts.begins)
     at = 0
     while at < len(before):
         done = int(before[at - 1]) if at else 0
         end = max(at + 1, int(np.searchsorted(before, done + _BATCH)))
-        _give(ctx, handle, texts.address or b"", texts.begins[at:end], texts.ends[at:end])
+        _give(ctx, handle, texts.address or b"", texts.begins[at:end], texts.ends[at:end], add)
         at = end
 
 
-def _add_all(ctx: lease, handle: Any, texts: Iterable[Union[str, bytes]]) -> int:
-    """Returns how many there were."""
+def _add_all(ctx: lease, handle: Any, texts: Iterable[Union[str, bytes]], add: Any = None,
+             are_bytes: Optional[list[bool]] = None) -> int:
+    """Returns how many there were; are_bytes receives which of them are bytes (of a column none)."""
     column = _arrow.texts(texts, "texts")
     count = 0
     if column is not None:
         for chunk in column:
-            _add_column(ctx, handle, chunk)
+            _add_column(ctx, handle, chunk, add)
             count += len(chunk.begins)
         return count
     batch: list[bytes] = []
@@ -99,14 +115,16 @@ def _add_all(ctx: lease, handle: Any, texts: Iterable[Union[str, bytes]]) -> int
     for i, text in enumerate(texts):
         if not isinstance(text, (str, bytes)):
             raise TypeError(f"texts must be str or bytes; number {i} is {type(text).__name__}")
+        if are_bytes is not None:
+            are_bytes.append(isinstance(text, bytes))
         batch.append(text.encode() if isinstance(text, str) else text)
         size += len(batch[-1])
         count += 1
         if size >= _BATCH:
-            _add(ctx, handle, batch)
+            _add(ctx, handle, batch, add)
             batch, size = [], 0
     if batch:
-        _add(ctx, handle, batch)
+        _add(ctx, handle, batch, add)
     return count
 
 
@@ -267,6 +285,60 @@ def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram:
         if against is not None:
             _add_old(ctx, handle, against)
         return _run(ctx, handle)
+
+
+def dedup_parts(texts: Iterable[Union[str, bytes]], *, parts: str = "lines", min_bytes: int = 1,
+                n_jobs: Optional[int] = None, progress: Progress = None) -> DedupParts:
+    """Removes repeated lines or paragraphs from texts; `gnomon dedup --exact --parts` does the same for JSON lines.
+
+    Of equal parts, within a text and among all, the first stays and the others are removed, with the end of the line; of a
+    paragraph with the blank lines behind it. Blank lines are no parts. A text of which nothing but white space is left is
+    None.
+
+    Parameters
+    ----------
+    texts : iterable of str or bytes, or a column of Arrow's
+        As for `dedup`.
+    parts : {"lines", "paragraphs"}
+        What is compared, byte by byte: lines without their ends, or what stands between blank lines.
+    min_bytes : int
+        Shorter parts stay.
+    n_jobs, progress
+        As for `set_config`.
+
+    Returns
+    -------
+    DedupParts
+        ``texts``, of the types that were given (str for a column), and counts.
+
+    Examples
+    --------
+    >>> import gnomon
+    >>> gnomon.dedup_parts(["Home\\nabout cats", "Home\\nabout dogs", "Home"]).texts
+    ['Home\\nabout cats', 'about dogs', None]
+    """
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts is one text; it must be several")
+    options = _abi.gnomon_parts_options()
+    lib.gnomon_parts_options_init(ctypes.byref(options), ctypes.sizeof(options))
+    options.part, options.min_bytes = _one_of(parts, _PARTS, "parts"), integer(min_bytes, "min_bytes", 1)
+    handle, are_bytes = ctypes.c_void_p(), []
+    result = _abi.gnomon_parts_result(struct_size=ctypes.sizeof(_abi.gnomon_parts_result))
+    with lease(_NAMES, n_jobs, "cpu", progress) as ctx:
+        ctx.call(lib.gnomon_parts_create, ctypes.byref(options), ctypes.byref(handle))
+        try:
+            count = _add_all(ctx, handle, texts, lib.gnomon_parts_add, are_bytes)
+            ctx.check(lib.gnomon_parts_run(handle, ctypes.byref(result)))
+            left: list[Union[str, bytes, None]] = []
+            text, size = ctypes.c_char_p(), ctypes.c_int64()
+            for i in range(count):
+                ctx.check(lib.gnomon_parts_left(handle, i, ctypes.byref(text), ctypes.byref(size)))
+                one = ctypes.string_at(text, size.value) if text else None
+                left.append(one if one is None or (are_bytes and are_bytes[i]) else one.decode())
+        finally:
+            lib.gnomon_parts_destroy(handle)
+    return DedupParts(left, result.changed, result.parts, result.distinct, result.removed, result.removed_bytes,
+                      [n for n in result.largest if n])
 
 
 def _names_of(names: Iterable[str]) -> list[bytes]:

@@ -11,7 +11,7 @@ typedef struct given {
     int64_t characters;
     int kind, keep, punctuation, ascii, fold;
     int ngram, char_ngram, similarity, recall, bands, rows, bucket, seed, lower, fold_case,
-        normalize, field;
+        normalize, field, min_part, keep_given;
 } given;
 
 static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
@@ -26,6 +26,10 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
                                        {"keep", GNOMON_PUNCTUATION_KEEP},
                                        {"drop-all", GNOMON_PUNCTUATION_DROP_ALL},
                                        {NULL, 0}};
+    static const cli_choice parts_of[] = {{"documents", 0},
+                                          {"lines", GNOMON_PART_LINE},
+                                          {"paragraphs", GNOMON_PART_PARAGRAPH},
+                                          {NULL, 0}};
     static const cli_choice forms[] = {{"none", GNOMON_NORMAL_NONE},
                                        {"nfc", GNOMON_NORMAL_NFC},
                                        {"nfkc", GNOMON_NORMAL_NFKC},
@@ -146,6 +150,22 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
          .target = &j->options.exact,
          .flag = 1,
          .help = "only documents of equal bytes are duplicates"},
+        {.name = "parts",
+         .type = CLI_CHOICE,
+         .target = &j->part,
+         .choices = parts_of,
+         .value = "WHAT",
+         .help = "with --exact: documents (default), or lines or paragraphs within the texts of "
+                 "JSON lines: of equal ones, in a document and among all, the first stays and the "
+                 "others are cut out; a document of which nothing is left is left out"},
+        {.name = "min-part",
+         .type = CLI_SIZE,
+         .target = &j->parts_options.min_bytes,
+         .given = &g->min_part,
+         .low = 1,
+         .high = (int64_t)1 << 40,
+         .value = "SIZE",
+         .help = "lines or paragraphs of fewer bytes stay (default 1)"},
     };
     const cli_option how[] = {
         {.name = "recall",
@@ -217,6 +237,7 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
         {.name = "keep",
          .type = CLI_CHOICE,
          .target = &g->keep,
+         .given = &g->keep_given,
          .choices = keeps,
          .value = "WHICH",
          .help = "of each cluster the first document (default), or the longest text"},
@@ -250,7 +271,7 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
         .name = j->app->verb,
         .synopsis = "INPUT... -o KEPT [--similarity S] [options]\n"
                     "INPUT... --ids OUT | --pairs OUT | --clusters OUT [options]\n"
-                    "INPUT... --exact -o KEPT [options]\n"
+                    "INPUT... --exact [--parts lines|paragraphs] -o KEPT [options]\n"
                     "INPUT... --sign FILE [options]\n"
                     "FILE... --merge --ids OUT [options]\n"
                     "INPUT... --against FILE -o KEPT [options]",
@@ -273,7 +294,9 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
             "gnomon dedup part-2.jsonl.gz --id id --sign 2.sig\n"
             "gnomon dedup 2.sig 1.sig --merge --ids kept.tsv\n"
             "Of new documents those that an old corpus does not hold\n"
-            "gnomon dedup part-2.jsonl.gz --id id --against 1.sig -o new.jsonl\n",
+            "gnomon dedup part-2.jsonl.gz --id id --against 1.sig -o new.jsonl\n"
+            "Lines of 20 bytes and more that stand in several texts, or twice in one\n"
+            "gnomon dedup part-*.jsonl.gz --exact --parts lines --min-part 20 -o cut.jsonl\n",
         .min_operands = 1,
         .max_operands = CLI_DEDUP_INPUTS,
     };
@@ -364,6 +387,21 @@ static int check_files(cli_dedup_job *j)
     return code;
 }
 
+/* What parts of documents can be asked for. */
+static int check_within(cli_dedup_job *j, const given *g)
+{
+    cli_app *app = j->app;
+    if (j->part == 0)
+        return g->min_part ? cli_usage(app, "--min-part needs --parts lines or paragraphs") : -1;
+    if (!j->options.exact) return cli_usage(app, "--parts compares bytes: it needs --exact");
+    if (j->ids != NULL || j->pairs_path != NULL || j->clusters_path != NULL || g->keep_given)
+        return cli_usage(app, "--ids, --pairs, --clusters and --keep are of whole documents, and "
+                              "have no meaning with --parts");
+    if (g->kind == GNOMON_CORPUS_LINES || g->kind == GNOMON_CORPUS_FILES)
+        return cli_usage(app, "--parts is of the texts of JSON lines: --text json");
+    return -1;
+}
+
 static int check(cli_dedup_job *j, const given *g)
 {
     cli_app *app = j->app;
@@ -401,6 +439,8 @@ static int check(cli_dedup_job *j, const given *g)
         code = check_table(app, tables[t].name, tables[t].path);
         if (code >= 0) return code;
     }
+    code = check_within(j, g);
+    if (code >= 0) return code;
     if (j->output != NULL && strcmp(j->output, "-") == 0 && app->json)
         return cli_usage(app, "--json and the documents can't both go to standard output; name a "
                               "file with -o");
@@ -439,7 +479,8 @@ static void bad(void *user, const char *file, int64_t line, const char *why)
 static int add_batch(cli_dedup_job *j, const gnomon_documents *batch)
 {
     j->read += batch->count;
-    const gnomon_status status = gnomon_dedup_add(j->dedup, batch);
+    const gnomon_status status =
+        j->part ? gnomon_parts_add(j->parts, batch) : gnomon_dedup_add(j->dedup, batch);
     if (status != GNOMON_OK) return cli_fail_status(j->app, status);
     return cli_interrupted() ? cli_fail(j->app, CLI_EXIT_INTERRUPTED, "interrupted") : -1;
 }
@@ -461,6 +502,10 @@ static int read_input(cli_dedup_job *j, const char *path)
                              "to keep",
                              path);
     }
+    if (status == GNOMON_OK && j->part && code < 0 &&
+        gnomon_corpus_kind_of(corpus) != GNOMON_CORPUS_JSON)
+        code = cli_usage(
+            j->app, "--parts is of the texts of JSON lines, and %s is none: --text json", path);
     while (status == GNOMON_OK && code < 0) {
         status = gnomon_corpus_next(corpus, &batch, NULL);
         if (status != GNOMON_OK || batch.count == 0) break;
@@ -468,6 +513,14 @@ static int read_input(cli_dedup_job *j, const char *path)
     }
     if (status != GNOMON_OK) code = cli_fail_status(j->app, status);
     gnomon_corpus_close(corpus);
+    return code;
+}
+
+static int read_all(cli_dedup_job *j)
+{
+    int code = -1;
+    for (int i = 0; i < j->input_count && code < 0; i++)
+        code = read_input(j, j->inputs[i]);
     return code;
 }
 
@@ -516,18 +569,49 @@ static char *identity_of(const cli_dedup_job *j)
 /* Takes up a checkpoint, or begins. */
 static int create(cli_dedup_job *j)
 {
+    int64_t restored;
     char *identity = j->options.checkpoint != NULL ? identity_of(j) : NULL;
     if (j->options.checkpoint != NULL && identity == NULL)
         return cli_fail(j->app, CLI_EXIT_MEMORY, "out of memory for a checkpoint");
-    j->options.identity = identity;
-    const gnomon_status status = gnomon_dedup_create(j->app->ctx, &j->options, &j->dedup);
-    j->options.identity = NULL;
+    gnomon_status status;
+    if (j->part) {
+        gnomon_parts_options *o = &j->parts_options;
+        o->part = j->part;
+        o->field = j->corpus.field;
+        o->work = j->options.work;
+        o->checkpoint = j->options.checkpoint;
+        o->identity = identity;
+        status = gnomon_parts_create(j->app->ctx, o, &j->parts);
+        o->identity = NULL;
+        restored = gnomon_parts_restored(j->parts);
+    } else {
+        j->options.identity = identity;
+        status = gnomon_dedup_create(j->app->ctx, &j->options, &j->dedup);
+        j->options.identity = NULL;
+        restored = gnomon_dedup_restored(j->dedup);
+    }
     free(identity);
     if (status != GNOMON_OK) return cli_fail_status(j->app, status);
-    if (gnomon_dedup_restored(j->dedup) > 0)
-        cli_say(j->app, "gnomon dedup: goes on with %lld documents\n",
-                (long long)gnomon_dedup_restored(j->dedup));
+    if (restored > 0)
+        cli_say(j->app, "gnomon dedup: goes on with %lld %s\n", (long long)restored,
+                j->part ? "parts" : "documents");
     return -1;
+}
+
+/* What parts of documents become, when all have been read. */
+static int parts(cli_dedup_job *j)
+{
+    cli_app *app = j->app;
+    j->parts_result.struct_size = sizeof j->parts_result;
+    gnomon_status status = gnomon_parts_run(j->parts, &j->parts_result);
+    cli_bar_clear(app);
+    if (status == GNOMON_OK && j->output != NULL) status = gnomon_parts_write(j->parts, j->output);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    const int code =
+        app->json ? cli_print_report(app, cli_dedup_parts_json(j)) : cli_flush_output(app->verb);
+    if (code == CLI_EXIT_DONE) gnomon_parts_forget(j->parts);
+    if (code == CLI_EXIT_DONE && !app->json) cli_dedup_parts_words(j);
+    return code;
 }
 
 static int work(cli_dedup_job *j)
@@ -542,10 +626,10 @@ static int work(cli_dedup_job *j)
     gnomon_status status = GNOMON_OK;
     if (j->merge) status = gnomon_dedup_add_signed(j->dedup, j->inputs, j->input_count);
     if (status != GNOMON_OK) return cli_fail_status(app, status);
-    for (int i = 0; i < j->input_count && code < 0 && !j->merge; i++)
-        code = read_input(j, j->inputs[i]);
+    if (!j->merge) code = read_all(j);
     if (code >= 0) return code;
     j->read_seconds = cli_seconds() - begin;
+    if (j->part) return parts(j);
     if (j->against != NULL) status = gnomon_dedup_add_old(j->dedup, &j->against, 1);
     if (status != GNOMON_OK) return cli_fail_status(app, status);
     if (j->sign != NULL) {
@@ -575,8 +659,10 @@ int cli_dedup(int argc, char **argv)
     cli_app app;
     given g = {0};
     static cli_dedup_job j; /* large: the names of many inputs */
-    j = (cli_dedup_job){
-        .app = &app, .corpus = GNOMON_CORPUS_OPTIONS_INIT, .options = GNOMON_DEDUP_OPTIONS_INIT};
+    j = (cli_dedup_job){.app = &app,
+                        .corpus = GNOMON_CORPUS_OPTIONS_INIT,
+                        .options = GNOMON_DEDUP_OPTIONS_INIT,
+                        .parts_options = GNOMON_PARTS_OPTIONS_INIT};
     cli_init(&app, "dedup");
     int code = parse(&j, &g, argc, argv);
     if (code < 0) code = check(&j, &g);
@@ -592,6 +678,7 @@ int cli_dedup(int argc, char **argv)
     code = cli_start(&app);
     if (code < 0) code = work(&j);
     gnomon_dedup_destroy(j.dedup);
+    gnomon_parts_destroy(j.parts);
     json_decref(j.skipped_list);
     return cli_end(&app, code);
 }

@@ -14,7 +14,11 @@ typedef struct cli_dedup_job {
     int skip_bad, merge;
     gnomon_corpus_options corpus;
     gnomon_dedup_options options;
-    gnomon_dedup *dedup;
+    int part; /* gnomon_part; 0: documents are compared as a whole */
+    gnomon_parts_options parts_options;
+    gnomon_dedup *dedup; /* one of these two */
+    gnomon_parts *parts;
+    gnomon_parts_result parts_result;
     gnomon_dedup_result result;
     int files;             /* documents are files */
     int64_t read, skipped; /* documents */
@@ -25,6 +29,9 @@ typedef struct cli_dedup_job {
 /* dedup_report.c */
 void cli_dedup_words(const cli_dedup_job *j);
 json_t *cli_dedup_json(const cli_dedup_job *j);
+/* The same of --parts. */
+void cli_dedup_parts_words(const cli_dedup_job *j);
+json_t *cli_dedup_parts_json(const cli_dedup_job *j);
 /* dedup_output.c: writes everything that was asked for. -1 or an exit code. */
 int cli_dedup_write(cli_dedup_job *j);
 

@@ -123,3 +123,50 @@ json_t *cli_dedup_json(const cli_dedup_job *j)
         json_object_set(figures, "skipped_documents", j->skipped_list);
     return figures;
 }
+
+/* ---- parts ---- */
+
+static const char *part_name(const cli_dedup_job *j)
+{
+    return j->part == GNOMON_PART_LINE ? "lines" : "paragraphs";
+}
+
+void cli_dedup_parts_words(const cli_dedup_job *j)
+{
+    const gnomon_parts_result *r = &j->parts_result;
+    cli_say(j->app, "%lld documents, %lld bytes of text; %lld kept, of which %lld lost %s.\n",
+            (long long)r->documents, (long long)r->text_bytes, (long long)r->kept,
+            (long long)r->changed, part_name(j));
+    if (j->skipped > 0)
+        cli_say(j->app, "%lld bad documents were left out.\n", (long long)j->skipped);
+    cli_say(j->app, "%lld %s, %lld distinct; %lld removed, %lld bytes", (long long)r->parts,
+            part_name(j), (long long)r->distinct, (long long)r->removed,
+            (long long)r->removed_bytes);
+    for (int c = 0; c < GNOMON_DEDUP_LARGEST && r->largest[c] > 0; c++)
+        cli_say(j->app, "%s%lld", c == 0 ? "; the most frequent occur so often: " : ", ",
+                (long long)r->largest[c]);
+    cli_say(j->app, ".\n");
+}
+
+json_t *cli_dedup_parts_json(const cli_dedup_job *j)
+{
+    const gnomon_parts_result *r = &j->parts_result;
+    json_t *inputs = json_array();
+    int largest = 0;
+    while (largest < GNOMON_DEDUP_LARGEST && r->largest[largest] > 0)
+        largest++;
+    for (int i = 0; i < j->input_count; i++)
+        json_array_append_new(inputs, cli_json_name(j->inputs[i]));
+    json_t *figures = json_pack(
+        "{s:o, s:o*, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:f}",
+        "inputs", inputs, "output", cli_json_name(j->output), "parts_are", part_name(j), "min_part",
+        (json_int_t)j->parts_options.min_bytes, "documents", (json_int_t)r->documents, "text_bytes",
+        (json_int_t)r->text_bytes, "skipped", (json_int_t)j->skipped, "kept", (json_int_t)r->kept,
+        "changed", (json_int_t)r->changed, "parts", (json_int_t)r->parts, "distinct",
+        (json_int_t)r->distinct, "removed", (json_int_t)r->removed, "removed_bytes",
+        (json_int_t)r->removed_bytes, "most_frequent", counts_of(r->largest, largest), "spilled",
+        r->spilled, "read_seconds", cli_json_seconds(j->read_seconds));
+    if (figures != NULL && j->skipped > 0)
+        json_object_set(figures, "skipped_documents", j->skipped_list);
+    return figures;
+}

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,6 +147,31 @@ static void same(const gnomon_json_member *m, const char *line, const json_t *ob
     }
 }
 
+/* In any object that jansson takes the member's string is found, and so is each place in it. */
+static void find(const char *line, size_t length, const json_t *object, const char *key)
+{
+    char out[ROOM];
+    int64_t begin = 0, end = 0;
+    const json_t *value = json_object_get(object, key);
+    const bool found = gnomon_json_find(line, (int64_t)length, key, &begin, &end);
+    assert_int_equal(found, json_is_string(value));
+    if (!found) return;
+    const int64_t bytes = (int64_t)json_string_length(value);
+    assert_true(begin > 0 && begin <= end && end < (int64_t)length);
+    assert_int_equal(gnomon_json_unescape(line + begin, end - begin, out), bytes);
+    assert_memory_equal(out, json_string_value(value), (size_t)bytes);
+    int64_t before = 0;
+    for (int64_t some = 0; some <= bytes + 1; some++) {
+        const int64_t skipped = gnomon_json_skip(line + begin, end - begin, some);
+        if (skipped < 0) continue; /* within an escape, or too many */
+        assert_true(some <= bytes && skipped >= before && skipped <= end - begin);
+        assert_int_equal(gnomon_json_unescape(line + begin, skipped, out), some);
+        assert_memory_equal(out, json_string_value(value), (size_t)some);
+        before = skipped;
+    }
+    assert_int_equal(before, end - begin);
+}
+
 /* Whether the scanner took it; then jansson must too. */
 static int compare(const char *line, size_t length, int *sound)
 {
@@ -158,6 +184,14 @@ static int compare(const char *line, size_t length, int *sound)
     const int taken = gnomon_json_scan(copy, (int64_t)length, m, 2);
     json_t *object = json_loadb(copy, length, 0, &error);
     *sound += object != NULL;
+    int64_t begin, end;
+    if (json_is_object(object)) {
+        find(copy, length, object, "text");
+        find(copy, length, object, "id");
+        find(copy, length, object, "");
+    } else {
+        (void)gnomon_json_find(copy, (int64_t)length, "text", &begin, &end);
+    }
     if (taken) {
         if (object == NULL) fail_msg("jansson refuses %.*s: %s", (int)length, line, error.text);
         same(&m[0], copy, object);

@@ -689,6 +689,42 @@ class TestMatmul:
             gnomon.operator(2, 4) @ one
 
 
+def test_dedup_parts():
+    import random
+    draw = random.Random(4)
+    some = ["Home", "a line of text", "ä", "x", "  ", ""]
+    texts = ["\n".join(draw.choice(some) if draw.random() < 0.6 else f"line {draw.randrange(200)}" for _ in range(draw.randrange(8)))
+             for _ in range(300)]
+    seen, wanted, removed = set(), [], 0
+    for text in texts:
+        kept, cut = "", 0
+        for line in text.splitlines(keepends=True):
+            key = line.rstrip("\n")
+            if key.strip() and key in seen:
+                cut += 1
+                continue
+            seen.add(key)
+            kept += line
+        removed += cut
+        wanted.append(None if cut and not kept.strip() else kept)
+    for settings in ({}, {"n_jobs": 1}):
+        found = gnomon.dedup_parts((text if i % 2 else text.encode() for i, text in enumerate(texts)), **settings)
+        assert [text if i % 2 or text is None else text.decode() for i, text in enumerate(found.texts)] == wanted
+        assert found.removed == removed > 100 and found.parts == removed + found.distinct and None in wanted
+        assert found.changed == sum(w is not None and w != t for w, t in zip(wanted, texts))
+    assert gnomon.dedup_parts(["a\n\nb\nc", "b\nc\n \nd", "b\nc"], parts="paragraphs").texts == ["a\n\nb\nc", "d", None]
+    assert gnomon.dedup_parts(["ab\nc", "ab\nc"], min_bytes=2).texts == ["ab\nc", "c"]
+    assert gnomon.dedup_parts(["", "", " "]).texts == ["", "", " "] and gnomon.dedup_parts([]).texts == []
+    with pytest.raises(ValueError, match="parts is 'words'"):
+        gnomon.dedup_parts(["a"], parts="words")
+    with pytest.raises(ValueError, match="min_bytes"):
+        gnomon.dedup_parts(["a"], min_bytes=0)
+    with pytest.raises(TypeError, match="one text"):
+        gnomon.dedup_parts("a")
+    with pytest.raises(gnomon.DataError, match="UTF-8"):
+        gnomon.dedup_parts([b"\xff"])
+
+
 def test_dedup():
     import itertools
     import random
