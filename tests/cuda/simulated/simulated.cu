@@ -1,4 +1,5 @@
 /* What of the plugin has kernels, on the host: views, the search for NaN, and one family. */
+#include "cuda/dedup/dedup.h"
 #include "cuda/gemm/gemm.h"
 #include "cuda/hosvd/hosvd.h"
 #include "cuda/join/sets.h"
@@ -391,6 +392,41 @@ bool gcu_csr_supported(gcu_state *, const gnomon_sketch_job *, gcu_why why)
 gnomon_status gcu_csr_job(gcu_state *, const gnomon_sketch_job *, gcu_why why)
 {
     return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU does not project sparse points");
+}
+
+bool gcu_dedup_supported(gcu_state *, const gnomon_dedup_job *, gcu_why why)
+{
+    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU does not read texts");
+    return false;
+}
+
+gnomon_status gcu_dedup_open(gcu_state *, const gnomon_dedup_job *, gcu_texts **out, gcu_why why)
+{
+    *out = nullptr;
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU does not read texts");
+}
+
+void gcu_dedup_slot(gcu_texts *, gnomon_dedup_slot *)
+{
+}
+
+gnomon_status gcu_dedup_push(gcu_texts *, int64_t, int64_t, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU does not read texts");
+}
+
+gnomon_status gcu_dedup_take(gcu_texts *, gnomon_dedup_sets *, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU does not read texts");
+}
+
+void gcu_dedup_close(gcu_texts *)
+{
+}
+
+gnomon_status gcu_dedup_keys(gcu_state *, const gnomon_keys_job *, gcu_why why)
+{
+    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU makes no keys");
 }
 
 bool gcu_hosvd_supported(gcu_state *, const gnomon_hosvd_job *, gcu_why why)
