@@ -316,6 +316,25 @@ int64_t gnomon_json_skip(const char *string, int64_t length, int64_t bytes)
     return bytes == 0 ? at : -1;
 }
 
+bool gnomon_json_same(const char *string, int64_t length, const char *text, int64_t bytes)
+{
+    char made[4];
+    for (int64_t at = 0, some; at < length; text += some, bytes -= some) {
+        const char *from = string + at, *next = memchr(from, '\\', (size_t)(length - at));
+        some = next != NULL ? next - from : length - at;
+        at += some;
+        if (some == 0) {
+            at++;
+            const int32_t code = escape(string, length, &at);
+            if (code < 0) return false;
+            some = put_code((uint32_t)code, made);
+            from = made;
+        }
+        if (some > bytes || memcmp(from, text, (size_t)some) != 0) return false;
+    }
+    return bytes == 0;
+}
+
 /* ---- any JSON object ---- */
 
 /* Behind the quote that ends a string, from behind its first one on. */
@@ -351,28 +370,11 @@ static bool pass_value(scanner *s)
     return false;
 }
 
-/* Whether a key as it stands in JSON is this one. */
-static bool is_key(const char *string, int64_t length, const char *key)
-{
-    char made[4];
-    for (int64_t at = 0; at < length;) {
-        int64_t bytes = 1;
-        made[0] = string[at++];
-        if (made[0] == '\\') {
-            const int32_t code = escape(string, length, &at);
-            if (code < 0) return false;
-            bytes = put_code((uint32_t)code, made);
-        }
-        if (strncmp(key, made, (size_t)bytes) != 0) return false;
-        key += bytes;
-    }
-    return *key == '\0';
-}
-
 bool gnomon_json_find(const char *line, int64_t length, const char *wanted, int64_t *begin,
                       int64_t *end)
 {
     scanner s = {line, 0, length};
+    const int64_t wanted_bytes = (int64_t)strlen(wanted);
     bool found = false;
     if (length >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) s.at = 3;
     skip_space(&s);
@@ -389,7 +391,8 @@ bool gnomon_json_find(const char *line, int64_t length, const char *wanted, int6
         skip_space(&s);
         if (!take(&s, ':')) return false;
         skip_space(&s);
-        const bool mine = is_key(line + key_begin, key_end - key_begin, wanted);
+        const bool mine =
+            gnomon_json_same(line + key_begin, key_end - key_begin, wanted, wanted_bytes);
         const bool text = take(&s, '"');
         const int64_t value = s.at;
         if (text ? !pass_string(&s, &value_end) : !pass_value(&s)) return false;

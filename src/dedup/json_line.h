@@ -39,5 +39,7 @@ bool gnomon_json_find(const char *line, int64_t length, const char *key, int64_t
 /* How many of the bytes [0, length) of 'string', as they stand in JSON, make 'bytes' of its text;
  * -1: there aren't so many, or they end within an escape. */
 int64_t gnomon_json_skip(const char *string, int64_t length, int64_t bytes);
+/* Whether the bytes [0, length) of 'string', as they stand in JSON, make this text. */
+bool gnomon_json_same(const char *string, int64_t length, const char *text, int64_t bytes);
 
 #endif

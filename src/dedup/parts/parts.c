@@ -132,7 +132,7 @@ static gnomon_status find_text(gnomon_parts *p, const gnomon_documents *from, in
     const char *line = from->text + raw;
     const bool found =
         gnomon_json_find(line, raw_end - raw, p->field, &at->begin, &at->end) &&
-        gnomon_json_skip(line + at->begin, at->end - at->begin, end - begin) == at->end - at->begin;
+        gnomon_json_same(line + at->begin, at->end - at->begin, from->text + begin, end - begin);
     GNOMON_FAIL_IF(
         !found, p->ctx, GNOMON_ERROR_ARGUMENT,
         GNOMON_ARG(

@@ -241,7 +241,13 @@ static void json(void **unused)
     remove("test_parts.out");
     assert_memory_equal(got, wanted, sizeof wanted - 1);
     gnomon_parts_destroy(p);
-    /* texts that the raw bytes don't hold */
+    /* texts that the raw bytes don't hold: another of as many bytes, a shorter one */
+    both[from[2]] = 'h';
+    assert_int_equal(gnomon_parts_create(ctx, &o, &p), GNOMON_OK);
+    assert_int_equal(gnomon_parts_add(p, &all), GNOMON_ERROR_ARGUMENT);
+    assert_non_null(strstr(gnomon_last_error(ctx), "raw bytes of document 2 are no JSON object"));
+    gnomon_parts_destroy(p);
+    both[from[2]] = 'H';
     to[2]--;
     assert_int_equal(gnomon_parts_create(ctx, &o, &p), GNOMON_OK);
     assert_int_equal(gnomon_parts_add(p, &all), GNOMON_ERROR_ARGUMENT);
