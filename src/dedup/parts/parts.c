@@ -151,6 +151,8 @@ static gnomon_status add_document(gnomon_parts *p, const gnomon_documents *from,
     const int64_t begin = from->begins[i], length = from->ends[i] - begin;
     place at;
     record r = {0};
+    GNOMON_FAIL_IF(gnomon_utf8_fault(text, length) >= 0, p->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("documents") ": document %" PRId64 " is not UTF-8", p->count);
     GNOMON_TRY(find_text(p, from, i, &at));
     int64_t glue = from->raw_begins != NULL ? from->raw_begins[i] : begin; /* not yet a piece */
     int64_t raw = at.begin;

@@ -266,6 +266,27 @@ static void json(void **unused)
     gnomon_context_destroy(ctx);
 }
 
+/* A text that isn't UTF-8 is told by its document's number, short and blank parts too. */
+static void not_utf8(void **unused)
+{
+    (void)unused;
+    static const char texts[] = "a line\nanother\n\nx\xff";
+    const int64_t from[] = {0, 16}, to[] = {16, 18};
+    const gnomon_documents all = {
+        .struct_size = sizeof all, .count = 2, .text = texts, .begins = from, .ends = to};
+    gnomon_parts_options o = GNOMON_PARTS_OPTIONS_INIT;
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(NULL, &ctx), GNOMON_OK);
+    for (o.min_bytes = 1; o.min_bytes < 4; o.min_bytes++) {
+        gnomon_parts *p;
+        assert_int_equal(gnomon_parts_create(ctx, &o, &p), GNOMON_OK);
+        assert_int_equal(gnomon_parts_add(p, &all), GNOMON_ERROR_DATA);
+        assert_string_equal(gnomon_last_error(ctx), "documents: document 1 is not UTF-8");
+        gnomon_parts_destroy(p);
+    }
+    gnomon_context_destroy(ctx);
+}
+
 static void each_allocation_fails(void **unused)
 {
     (void)unused;
@@ -307,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(as_the_reference),
         cmocka_unit_test(json),
+        cmocka_unit_test(not_utf8),
         cmocka_unit_test(each_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
