@@ -188,7 +188,9 @@ gnomon_status gnomon_dedup_sign(gnomon_dedup *d, const char *const *names, const
     for (int64_t i = 0; i < d->fresh - d->named; i++)
         GNOMON_TRY(gnomon_dedup_check_name(d, names[i], d->named + i));
     signing s = {.d = d, .names = names};
-    GNOMON_TRY(gnomon_dedup_end_on_device(d));
+    const gnomon_status ended = gnomon_dedup_end_on_device(d);
+    d->broken = ended != GNOMON_OK;
+    GNOMON_TRY(ended);
     GNOMON_TRY(gnomon_dedup_seal(d));
     GNOMON_TRY(find_stores(&s));
     GNOMON_TRY(gnomon_alloc(d->ctx, d->fresh, sizeof *order, "documents", &order));

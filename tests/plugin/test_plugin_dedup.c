@@ -321,6 +321,15 @@ static void faults_are_told(void **state)
     assert_int_equal(gnomon_dedup_run(d, NULL), GNOMON_ERROR_DEVICE);
     says(ctx, "out of order");
     gnomon_dedup_destroy(d);
+    /* and leaves nothing that could be run without the texts that were there */
+    static const char file[] = "test_plugin_dedup.bad";
+    static const char *const names[] = {"a"};
+    assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_add(d, &documents), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_sign(d, names, file), GNOMON_ERROR_DEVICE);
+    assert_int_equal(gnomon_dedup_run(d, NULL), GNOMON_ERROR_ARGUMENT);
+    says(ctx, "is of no use after a failure");
+    gnomon_dedup_destroy(d);
     /* what the device declines, and what it is not asked for */
     o.ngram = 63;
     assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_ERROR_DEVICE);
