@@ -108,7 +108,11 @@ gnomon_status gnomon_message_receive(gnomon_context *ctx, const gnomon_comm *com
         gnomon_free(ctx, message->data);
         message->data = NULL;
         message->room = 0;
-        GNOMON_TRY(gnomon_alloc(ctx, room, 1, "a message of another rank", &message->data));
+        /* it can't be passed over, so that nothing behind it can be read either */
+        GNOMON_FAIL_IF(gnomon_alloc(ctx, room, 1, "a message", &message->data) != GNOMON_OK, ctx,
+                       GNOMON_ERROR_COMM,
+                       "rank %d has no memory for a message of %" PRId64 " bytes of rank %d",
+                       comm->rank, h.bytes, from);
         message->room = room;
     }
     GNOMON_TRY(get(ctx, comm, from, message->data, h.bytes));

@@ -172,16 +172,18 @@ static int finish_group(cli_neighbors *n, gnomon_search *search, int64_t queries
                                      ? gnomon_comm_neighbors(app->ctx, &app->comm, search, &found)
                                      : gnomon_search_finish(search, &found);
     account(&n->search_seconds, &mark);
+    /* the ranks can't speak with each other any more */
+    const int lost = status == GNOMON_ERROR_COMM || status == GNOMON_ERROR_DATA;
     int code = -1;
     if (app->comm.rank > 0) {
         n->answers.queries += queries;
         /* rank 0 tells what became of the whole search */
-        if (status == GNOMON_ERROR_COMM) code = cli_fail_status(app, status);
+        if (lost) code = cli_fail_status(app, status);
     } else {
         code = status == GNOMON_OK ? cli_neighbors_keep(n, &found) : cli_neighbors_fail(n, status);
     }
     gnomon_neighbors_free(app->ctx, &found);
-    return status == GNOMON_ERROR_COMM ? code : cli_comm_agree(app, code);
+    return lost ? code : cli_comm_agree(app, code);
 }
 
 /* One group of queries, read already. */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "comm_testing.h"
+#include "refusal.h"
 
 enum { BASE = 101, QUERIES = 13, COLS = 6 };
 
@@ -259,6 +260,59 @@ static void test_failures(void **state)
     }
 }
 
+/* An allocation that a rank is refused: all are told of it, or that rank ends all. */
+static void search_without_memory(rank_run *r)
+{
+    const int64_t *way = r->arg; /* the rank, and which of its allocations */
+    static float data[4 * COLS];
+    refusal refused = {.at = -1};
+    const gnomon_allocator allocator = {&refused, refusing, releasing};
+    gnomon_context_options c = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_search *search = NULL;
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    gnomon_context *ctx;
+    const gnomon_matrix rows = gnomon_matrix_rowmajor(data, GNOMON_F32, 4, COLS);
+    c.threads = 1;
+    c.device = "cpu";
+    c.allocator = &allocator;
+    o.k = 1;
+    r->status = gnomon_context_create(&c, &ctx);
+    if (r->status == GNOMON_OK) r->status = gnomon_search_create(ctx, &rows, &o, &search);
+    if (r->status == GNOMON_OK) r->status = gnomon_search_add(search, &rows);
+    if (r->status == GNOMON_OK) {
+        refused.calls = 0;
+        if (r->comm.rank == way[0]) refused.at = way[1];
+        r->status = gnomon_comm_neighbors(ctx, &r->comm, search, &found);
+    }
+    if (r->status == GNOMON_ERROR_COMM) r->comm.abort(r->comm.user, 1);
+    gnomon_neighbors_free(ctx, &found);
+    gnomon_search_destroy(search);
+    gnomon_context_destroy(ctx);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    enum { SIZE = 4 };
+    rank_run runs[MOST_RANKS];
+    for (int64_t rank = 0; rank < SIZE; rank++) {
+        int told = 0, ended = 0;
+        for (int64_t way[2] = {rank, 0};; way[1]++) {
+            run_ranks(SIZE, search_without_memory, way, runs);
+            const gnomon_status status = runs[rank].status;
+            for (int i = 0; i < SIZE && status != GNOMON_ERROR_COMM; i++)
+                assert_int_equal(runs[i].status, status);
+            if (status == GNOMON_OK) break;
+            assert_true(status == GNOMON_ERROR_MEMORY || status == GNOMON_ERROR_COMM);
+            told += status == GNOMON_ERROR_MEMORY;
+            ended += status == GNOMON_ERROR_COMM;
+            assert_true(way[1] < 1000);
+        }
+        assert_true(told > 0 && ended > 0);
+    }
+}
+
 static void test_first_id(void **state)
 {
     (void)state;
@@ -289,8 +343,8 @@ static void test_first_id(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits),
-                                       cmocka_unit_test(test_failures),
-                                       cmocka_unit_test(test_first_id)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_first_id)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
