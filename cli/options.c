@@ -389,8 +389,9 @@ static int set(const cli_verb *verb, const cli_option *o, const char *text)
             return usage(verb, "%s %s: must be a number of bytes such as 500M, 2GiB or 4GB", name,
                          text);
         if (*(int64_t *)o->target < o->low)
-            return usage(verb, "%s %s: must be at least %lldM", name, text,
-                         (long long)(o->low >> 20));
+            return usage(verb, "%s %s: must be at least %lld%s", name, text,
+                         (long long)(o->low >> 20 > 0 ? o->low >> 20 : o->low),
+                         o->low >> 20 > 0 ? "M" : "");
         return -1;
     case CLI_CHOICE:
         return set_choice(verb, o, name, text);

@@ -79,6 +79,7 @@ try gnomon dedup few.jsonl --exact --parts lines -o -
 gnomon dedup few.jsonl --exact --parts paragraphs --min-part 3 --json | grep -E '"(parts|parts_are|min_part|distinct|removed|removed_bytes|kept|changed)"'
 try gnomon dedup few.jsonl --parts lines -o cut.jsonl
 try gnomon dedup few.jsonl --exact --min-part 5 -o cut.jsonl
+try gnomon dedup few.jsonl --exact --parts lines --min-part 0 -o cut.jsonl
 try gnomon dedup few.jsonl --exact --parts lines --ids ids.tsv -o cut.jsonl
 try gnomon dedup few.jsonl --exact --parts lines --text lines -o cut.jsonl
 try gnomon dedup check.py --exact --parts lines -o cut.jsonl
