@@ -97,6 +97,24 @@ def same_bytes():
     print(f"{len(JOBS)} jobs with 1 to 4 ranks: the bytes of the plain command")
 
 
+def one_operator():
+    """Ranks of other threads would choose other operators."""
+    np.save("incoherent.npy", rng.standard_normal((2000, 512)).astype("f4"))
+    words = "project incoherent.npy -k 64 --operator auto --assume incoherent -o {}.npy --threads {}"
+    for threads in (1, 64):
+        plain = run([gnomon, *words.format(f"plain-{threads}", threads).split()])
+        assert plain.returncode == 0, plain.stderr
+    assert read("plain-1.npy") != read("plain-64.npy")
+    for threads in ((1, 64), (64, 1)):
+        several = launch(1, words.format("got", threads[0]).split())
+        several += [":", "-n", "1", gnomon, *words.format("got", threads[1]).split(), "--comm", engine]
+        got = run(several)
+        assert got.returncode == 0, got.stderr
+        assert read("got.npy") == read(f"plain-{threads[0]}.npy"), threads
+        clear()
+    print("--operator auto: rank 0's choice is that of all")
+
+
 def failures(n):
     """(words, exit code, what is said, once)"""
     for words, code, said in [
@@ -163,6 +181,7 @@ def killed(victim, names_rank):
 points = make_files()
 clear()
 same_bytes()
+one_operator()
 failures(points)
 for victim in (0, 2):
     killed(victim, engine == "openmpi")

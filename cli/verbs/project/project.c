@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct request {
@@ -332,24 +333,65 @@ typedef struct run {
     cli_job *job;
 } run;
 
-/* Everything before the points are read; on all ranks. */
+/* Opens the points, on all ranks. Rank 0 makes the operator, which is that of all: what is chosen
+ * depends on a rank's threads and devices. */
 static int prepare(void *user)
 {
     const run *all = user;
-    request *r = all->r;
     cli_job *job = all->job;
     cli_app *app = job->app;
-    gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
-    int code = cli_open_input(app, all->input, &r->input, &job->reader, &job->info);
+    int code = cli_open_input(app, all->input, &all->r->input, &job->reader, &job->info);
     if (code < 0) code = cli_comm_check_input(app, all->input, &job->info);
     if (code >= 0) return code;
     if (job->info.cols < 1) return cli_fail(app, CLI_EXIT_DATA, "the points have no coordinates");
-    code = make_operator(app, r, &job->info, &job->op);
-    if (code >= 0) return code;
-    scan_for(r, job);
+    if (app->comm.rank > 0) return -1;
+    code = make_operator(app, all->r, &job->info, &job->op);
+    if (code < 0) scan_for(all->r, job);
+    return code;
+}
+
+/* What rank 0 tells of its operator, before its descriptor as JSON. */
+typedef struct shared {
+    double density, carriers;
+    int64_t bytes;
+} shared;
+
+/* Rank 0's operator, on all ranks. */
+static int share_operator(cli_app *app, cli_job *job)
+{
+    const int first = app->comm.rank == 0;
+    shared s = {job->scan.density, job->scan.carriers, 0};
+    char *json = NULL;
+    gnomon_status status = GNOMON_OK;
+    if (app->comm.size == 1) return -1;
+    if (first) status = gnomon_operator_to_json(app->ctx, job->op, &json);
+    if (first && status == GNOMON_OK) s.bytes = (int64_t)strlen(json);
+    if (status == GNOMON_OK) status = gnomon_comm_broadcast(app->ctx, &app->comm, &s, sizeof s);
+    if (!first && status == GNOMON_OK) {
+        json = malloc((size_t)s.bytes + 1);
+        if (json == NULL) return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for an operator");
+    }
+    if (status == GNOMON_OK) status = gnomon_comm_broadcast(app->ctx, &app->comm, json, s.bytes);
+    if (!first && status == GNOMON_OK) {
+        job->scan.density = s.density;
+        job->scan.carriers = s.carriers;
+        status = gnomon_operator_from_json(app->ctx, json, (size_t)s.bytes, &job->op);
+    }
+    free(json);
+    return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
+}
+
+/* Everything else before the points are read; on all ranks. */
+static int plan(void *user)
+{
+    const run *all = user;
+    const request *r = all->r;
+    cli_job *job = all->job;
+    cli_app *app = job->app;
+    gnomon_write_options options = GNOMON_WRITE_OPTIONS_INIT;
     cli_job_types(job, (gnomon_dtype)r->output_dtype);
     job->options.allow_nonfinite = r->allow_nonfinite;
-    code = cli_job_plan(job);
+    int code = cli_job_plan(job);
     if (code >= 0 || app->comm.rank > 0) return code;
     options.format = r->output_format;
     if (!r->large)
@@ -368,6 +410,8 @@ static int work(cli_app *app, request *r, const char *input, cli_job *job)
 {
     run all = {r, input, job};
     int code = cli_comm_begin(app, prepare, &all);
+    if (code < 0) code = share_operator(app, job);
+    if (code < 0) code = cli_comm_begin(app, plan, &all);
     if (code < 0) code = cli_job_run(job);
     if (code >= 0 || app->comm.rank > 0) return code;
     code = cli_operator_save(app, &r->op_options, job->op);
