@@ -21,18 +21,27 @@ typedef struct deal {
     char text[512];
 } deal;
 
-/* The context's text of a failure; functions of the caller need not have set one. */
-static void note(deal *d, gnomon_status status, const char *text)
+/* Functions of the caller need not leave a text; that of an earlier failure is none of theirs. */
+static void forget(deal *d)
 {
+    d->ctx->error = (gnomon_error){.row = -1, .col = -1};
+}
+
+/* This rank's failure, by the context's text. */
+static void note(deal *d, gnomon_status status)
+{
+    const char *text = gnomon_last_error(d->ctx);
+    if (text[0] == '\0') gnomon_fail(d->ctx, status, "%s", gnomon_status_name(status));
     d->status = status;
     d->failed = d->comm.rank;
-    snprintf(d->text, sizeof d->text, "%s", text[0] != '\0' ? text : gnomon_status_name(status));
+    snprintf(d->text, sizeof d->text, "%s", text);
 }
 
 static gnomon_status make(deal *d, int64_t piece, const void **data, int64_t *bytes)
 {
     *data = NULL;
     *bytes = -1;
+    forget(d);
     const gnomon_status status = d->make(d->user, piece, data, bytes);
     if (status == GNOMON_OK && *bytes > 0 && *data == NULL)
         return gnomon_fail(d->ctx, GNOMON_ERROR_ARGUMENT,
@@ -69,7 +78,7 @@ static gnomon_status give(deal *d)
         const void *data;
         int64_t bytes;
         const gnomon_status made = make(d, piece, &data, &bytes);
-        if (made != GNOMON_OK) note(d, made, gnomon_last_error(d->ctx));
+        if (made != GNOMON_OK) note(d, made);
         if (piece >= d->comm.size) GNOMON_TRY(read_answer(d, &more));
         if (!more) break;
         GNOMON_TRY(send_piece(d, made, data, bytes));
@@ -106,14 +115,18 @@ static gnomon_status collect_piece(deal *d, int64_t piece, bool *end)
         data = d->message.data;
         bytes = d->message.kind == GNOMON_MESSAGE_PIECE ? d->message.bytes : -1;
         if (d->message.kind == GNOMON_MESSAGE_FAILURE) {
-            note(d, d->message.status, d->message.data);
+            d->status = d->message.status;
             d->failed = d->message.rank;
+            snprintf(d->text, sizeof d->text, "%s", d->message.data);
             return GNOMON_OK;
         }
     }
     if (status == GNOMON_OK && bytes < 0) return GNOMON_OK;
-    if (status == GNOMON_OK) status = d->take(d->user, piece, data, bytes);
-    if (status != GNOMON_OK) note(d, status, gnomon_last_error(d->ctx));
+    if (status == GNOMON_OK) {
+        forget(d);
+        status = d->take(d->user, piece, data, bytes);
+    }
+    if (status != GNOMON_OK) note(d, status);
     *end = status != GNOMON_OK;
     return GNOMON_OK;
 }

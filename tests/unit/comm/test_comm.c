@@ -347,12 +347,55 @@ static void test_deal_failure(void **state)
             }
 }
 
+static gnomon_status fail_silently(void *user, int64_t piece, const void **data, int64_t *bytes)
+{
+    (void)data;
+    *bytes = 0;
+    return piece == *(int *)user ? GNOMON_ERROR_IO : GNOMON_OK;
+}
+
+static gnomon_status take_any(void *user, int64_t piece, const void *data, int64_t bytes)
+{
+    (void)user;
+    (void)piece;
+    (void)data;
+    (void)bytes;
+    return GNOMON_OK;
+}
+
+static void deal_silently(rank_run *r)
+{
+    int64_t a, b;
+    gnomon_comm_share(r->ctx, &r->comm, -1, &a, &b);
+    r->status = gnomon_comm_deal(r->ctx, &r->comm, fail_silently, take_any, r->arg);
+}
+
+/* A function without a text is told by its status, and not by an earlier failure. */
+static void test_deal_without_text(void **state)
+{
+    (void)state;
+    rank_run runs[MOST_RANKS];
+    for (int bad = 0; bad < 3; bad++) {
+        char who[64];
+        snprintf(who, sizeof who, "rank %d: %s", bad, gnomon_status_name(GNOMON_ERROR_IO));
+        run_ranks(3, deal_silently, &bad, runs);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(runs[i].status, GNOMON_ERROR_IO);
+            assert_string_equal(runs[i].text, i == bad ? strchr(who, ':') + 2 : who);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_engine), cmocka_unit_test(test_abort),
-        cmocka_unit_test(test_share),  cmocka_unit_test(test_agree),
-        cmocka_unit_test(test_differ), cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_deal),   cmocka_unit_test(test_deal_failure)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_engine),
+                                       cmocka_unit_test(test_abort),
+                                       cmocka_unit_test(test_share),
+                                       cmocka_unit_test(test_agree),
+                                       cmocka_unit_test(test_differ),
+                                       cmocka_unit_test(test_damage),
+                                       cmocka_unit_test(test_deal),
+                                       cmocka_unit_test(test_deal_failure),
+                                       cmocka_unit_test(test_deal_without_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
