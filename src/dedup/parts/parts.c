@@ -187,6 +187,7 @@ gnomon_status gnomon_parts_add(gnomon_parts *p, const gnomon_documents *document
                    GNOMON_ARG("parts") " takes no documents after %s",
                    p->broken ? "a failure" : "gnomon_parts_run");
     GNOMON_TRY(GNOMON_COPY_OPTIONS(p->ctx, "documents", gnomon_documents, documents, &from));
+    from.names = NULL;
     GNOMON_TRY(gnomon_dedup_check_documents(p->dedup, &from));
     gnomon_status status = GNOMON_OK;
     for (int64_t i = 0; i < from.count && status == GNOMON_OK; i++)
