@@ -143,8 +143,14 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):  # t
         ndarray of shape (n_samples, n_components)
             float32 for float32, else float64.
         """
-        checked = self._checked(X, reset=True, finite=False)
-        return self._fit(checked)._projected(X, checked, reset=True)
+        before = dict(vars(self))
+        try:
+            checked = self._checked(X, reset=True, finite=False)
+            return self._fit(checked)._projected(X, checked, reset=True)
+        except BaseException:  # points that are refused fit nothing
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Back to the space of the features, by the pseudo-inverse of the components.

@@ -9,6 +9,7 @@ scipy_sparse = pytest.importorskip("scipy.sparse")
 
 from sklearn import random_projection  # noqa: E402
 from sklearn.base import clone  # noqa: E402
+from sklearn.exceptions import NotFittedError  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
 import gnomon  # noqa: E402
@@ -114,3 +115,19 @@ def test_the_library_looks_for_nan_and_scikit_learn_says_it(make, form):
     named = make().set_output(transform="default").fit(X)
     with pytest.raises(ValueError, match="30 features"):
         named.transform(np.zeros((2, 30)))
+
+
+@pytest.mark.parametrize("columns", [20, 5])
+def test_points_that_are_refused_fit_nothing(columns):
+    X = np.random.default_rng(0).normal(size=(30, 20))
+    wrong = np.random.default_rng(1).normal(size=(30, columns))
+    wrong[3, 4] = np.nan
+    fitted, fresh = GaussianRandomProjection(4, random_state=0).fit(X), GaussianRandomProjection(4, random_state=0)
+    before = fitted.transform(X).tobytes()
+    for estimator in (fitted, fresh):
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            estimator.fit_transform(wrong)
+    assert fitted.n_features_in_ == 20 and fitted.transform(X).tobytes() == before
+    assert not hasattr(fresh, "operator_") and not hasattr(fresh, "n_features_in_")
+    with pytest.raises(NotFittedError):
+        fresh.transform(X)
