@@ -214,16 +214,17 @@ static void read_member(void *user, const char *name)
     json_array_append_new(user, cli_json_name(name));
 }
 
-/* The size of the file that path (less a member) names, -1 when it is no plain file. */
-static int64_t file_size(const char *path, const char *member)
+/* *size: of the file that path (less a member) names, -1 when it is no plain file. Returns -1, or
+ * an exit code. */
+static int file_size(cli_app *app, const char *path, const char *member, int64_t *size)
 {
     char *copy = cli_input_file(path, member);
     struct stat state;
-    int64_t size = -1;
-    if (copy == NULL) return -1;
-    if (stat(copy, &state) == 0 && S_ISREG(state.st_mode)) size = state.st_size;
+    *size = -1;
+    if (copy == NULL) return cli_fail(app, CLI_EXIT_MEMORY, "out of memory for a path");
+    if (stat(copy, &state) == 0 && S_ISREG(state.st_mode)) *size = state.st_size;
     free(copy);
-    return size;
+    return -1;
 }
 
 /* Of a file with several members, each that holds points. */
@@ -285,11 +286,11 @@ static int tell_file(cli_app *app, const request *r, const char *path)
         reader = NULL;
     }
     if (code < 0) code = cli_open_input(app, path, &r->input, &reader, &info);
-    if (code < 0) {
-        int64_t bytes = file_size(path, info.member);
+    int64_t bytes = -1;
+    if (code < 0) code = file_size(app, path, info.member, &bytes);
+    if (code < 0)
         code = app->json ? file_json(app, path, &info, members, bytes)
                          : file_words(app, path, &info, members, bytes);
-    }
     json_decref(members);
     gnomon_reader_close(reader);
     return code;
