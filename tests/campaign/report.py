@@ -22,6 +22,7 @@ JOBS = [
      "--threads", "1"],
     # a member of the archive that can't be read is not one that is not there
     ["transform", "factors.npz", "points.npy", "-o", "near.npy", "--threads", "1"],
+    ["info", "packed.npz"],
 ]
 OK, DATA, FILE, MEMORY = 0, 3, 4, 5
 
@@ -77,10 +78,11 @@ def main():
                 points.write(f"{i},{i * i},{i % 3}\n")
         with open(f"{folder}/points.npy", "wb") as file:
             file.write(npy((12, 5), [i % 7 for i in range(60)]))
-        with zipfile.ZipFile(f"{folder}/factors.npz", "w") as archive:
-            archive.writestr("S.npy", npy((2,), [3, 2]))
-            archive.writestr("Vt.npy", npy((2, 5), [1, 0, 0, 0, 0, 0, 1, 0, 0, 0]))
-            archive.writestr("mean.npy", npy((5,), [1, 2, 3, 4, 5]))
+        for name, how in (("factors", zipfile.ZIP_STORED), ("packed", zipfile.ZIP_DEFLATED)):
+            with zipfile.ZipFile(f"{folder}/{name}.npz", "w", how) as archive:
+                archive.writestr("S.npy", npy((2,), [3, 2]))
+                archive.writestr("Vt.npy", npy((2, 5), [1, 0, 0, 0, 0, 0, 1, 0, 0, 0]))
+                archive.writestr("mean.npy", npy((5,), [1, 2, 3, 4, 5]))
         results = [failures(command, faults, folder, arguments, "malloc") for arguments in JOBS]
         reads = [failures(command, faults, folder, arguments, "read") for arguments in JOBS[1:]]
     print(f"{sum(r[0] for r in results + reads)} tried, {sum(r[1] for r in results + reads)} not as they should be")

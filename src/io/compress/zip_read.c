@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <zip.h>
+#include <zlib.h>
 
 struct gnomon_zip {
     gnomon_context *ctx;
@@ -69,8 +70,12 @@ static zip_int64_t read_archive(void *user, void *data, zip_uint64_t length, zip
     }
 }
 
-static gnomon_status zip_status(int code)
+static gnomon_status zip_status(const zip_error_t *error)
 {
+    const int code = zip_error_code_zip(error);
+    /* of zlib, whose memory is none of libzip's errors */
+    if (code == ZIP_ER_ZLIB && zip_error_code_system(error) == Z_MEM_ERROR)
+        return GNOMON_ERROR_MEMORY;
     return code == ZIP_ER_MEMORY                                               ? GNOMON_ERROR_MEMORY
            : code == ZIP_ER_READ || code == ZIP_ER_SEEK || code == ZIP_ER_OPEN ? GNOMON_ERROR_IO
                                                                                : GNOMON_ERROR_DATA;
@@ -94,7 +99,7 @@ gnomon_status gnomon_zip_open(gnomon_source *source, gnomon_zip **out)
     if (zip->archive == NULL) {
         status = zip->failed;
         if (status == GNOMON_OK)
-            status = gnomon_fail(ctx, zip_status(zip_error_code_zip(&error)),
+            status = gnomon_fail(ctx, zip_status(&error),
                                  GNOMON_ARG("%s") ": can't be read as a zip archive: %s",
                                  gnomon_source_name(source), zip_error_strerror(&error));
         if (input != NULL) zip_source_free(input);
@@ -154,7 +159,7 @@ static gnomon_status member_reopen(member_state *member, const char *name)
     if (member->file != NULL) return GNOMON_OK;
     GNOMON_TRY(member->zip->failed);
     zip_error_t *error = zip_get_error(member->zip->archive);
-    return gnomon_fail(member->zip->ctx, zip_status(zip_error_code_zip(error)),
+    return gnomon_fail(member->zip->ctx, zip_status(error),
                        GNOMON_ARG("%s") ": can't open it in the archive: %s", name,
                        zip_error_strerror(error));
 }
@@ -170,7 +175,7 @@ static gnomon_status member_read(gnomon_source *source, member_state *member, vo
     if (n < 0) {
         GNOMON_TRY(member->zip->failed);
         zip_error_t *error = zip_file_get_error(member->file);
-        return gnomon_fail(member->zip->ctx, zip_status(zip_error_code_zip(error)),
+        return gnomon_fail(member->zip->ctx, zip_status(error),
                            GNOMON_ARG("%s") ": can't read it in the archive at byte %lld: %s",
                            gnomon_source_name(source), (long long)member->position,
                            zip_error_strerror(error));
