@@ -9,7 +9,8 @@
  *
  * Allocations that HDF5, OpenBLAS, its Fortran library and the CUDA plugin make for themselves are
  * neither counted nor failed: these end by a signal in their own code when memory is out, which no
- * caller can mend.
+ * caller can mend. Nor are those of the dynamic linker, which ends the process when there is none
+ * for a library's thread-local data (the plugin's C++ library asks for its own at exit).
  *
  * Counting begins when the program's libraries have been initialised. Standard streams use the
  * C library's own write, which can't be replaced: fwrite, fflush and fclose count as writes. */
@@ -99,8 +100,8 @@ static size_t part(size_t size)
 
 static int allocation_fails(const void *caller)
 {
-    static const char *const spared[] = {"libhdf5", "libopenblas", "libgfortran", "libquadmath",
-                                         "libgnomon_cuda"};
+    static const char *const spared[] = {"libhdf5",     "libopenblas",    "libgfortran",
+                                         "libquadmath", "libgnomon_cuda", "ld-linux"};
     Dl_info info;
     if (wanted != MALLOC) return 0;
     if (dladdr(caller, &info) != 0 && info.dli_fname != NULL) {
