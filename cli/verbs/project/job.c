@@ -137,22 +137,22 @@ static void account(double *sum, double *mark)
 static int fail_nonfinite(cli_job *job, int64_t row, int64_t col)
 {
     return cli_fail(job->app, CLI_EXIT_DATA,
-                    "NaN or infinity in row %lld, column %lld (both counted from 0); "
+                    "%s: NaN or infinity in row %lld, column %lld (both counted from 0); "
                     "--allow-nonfinite passes it through",
-                    (long long)row, (long long)col);
+                    job->path, (long long)row, (long long)col);
 }
 
 /* Tells of a point whose sketch is beyond what the type holds: row 'row' of the points at work. */
 static int fail_overflow(cli_job *job, int64_t row, gnomon_dtype type)
 {
     const char *const name = type == GNOMON_F16 ? "f2" : type == GNOMON_F32 ? "f4" : "f8";
-    return cli_fail(
-        job->app, CLI_EXIT_DATA,
-        "row %lld (counted from 0): its sketch is beyond what %s holds; %s, or --allow-nonfinite",
-        (long long)(job->points + row), name,
-        type == GNOMON_F16   ? "use --output-dtype f4 or f8"
-        : type == GNOMON_F32 ? "scale the points down, use --output-dtype f8"
-                             : "scale the points down");
+    return cli_fail(job->app, CLI_EXIT_DATA,
+                    "%s: row %lld (counted from 0): its sketch is beyond what %s holds; %s, or "
+                    "--allow-nonfinite",
+                    job->path, (long long)(job->points + row), name,
+                    type == GNOMON_F16   ? "use --output-dtype f4 or f8"
+                    : type == GNOMON_F32 ? "scale the points down, use --output-dtype f8"
+                                         : "scale the points down");
 }
 
 /* The first of y's rows with a number above 'most' or none at all, -1 when there is none. */

@@ -443,6 +443,7 @@ int cli_project(int argc, char **argv)
     code = cli_start(&app);
     if (code >= 0) return code;
     job.app = &app;
+    job.path = input;
     /* Numbers written as text are read in the precision that is computed in. */
     if (r.output_dtype == GNOMON_F64) r.input.text_dtype = GNOMON_F64;
     code = work(&app, &r, input, &job);

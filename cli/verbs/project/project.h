@@ -18,6 +18,7 @@ typedef struct cli_scan {
 
 typedef struct cli_job {
     cli_app *app;
+    const char *path; /* of the points, as named */
     gnomon_reader *reader;
     gnomon_data_info info;
     gnomon_operator *op;
