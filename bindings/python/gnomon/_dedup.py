@@ -30,7 +30,15 @@ _BATCH = 1 << 22  # bytes of text that are given to the library at a time
 
 class DedupInfo(NamedTuple):
     """Counts of a deduplication; `uncompared` pairs are those that the guarantee of `recall` leaves out, `held` the texts
-    that aren't kept for one of the `old` documents of `against`."""
+    that aren't kept for one of the `old` documents of `against`.
+
+    Examples
+    --------
+    >>> import gnomon
+    >>> info = gnomon.dedup(["one line of text", "one line of text", "something else altogether"]).info
+    >>> info.documents, info.distinct, info.clusters
+    (3, 2, 1)
+    """
 
     documents: int
     empty: int
@@ -52,6 +60,13 @@ class Dedup(NamedTuple):
     ``kept`` are the numbers of the texts to keep, ascending; ``representatives[i]`` is the one that is kept for text i;
     ``pairs`` of shape (n_pairs, 2) are those found, i < j, sorted, and ``similarities`` theirs. Numbers of ``len(texts)`` or
     more are documents of `against`, whose names ``old_names`` has, by number.
+
+    Examples
+    --------
+    >>> import gnomon
+    >>> found = gnomon.dedup(["one line of text", "one line of text", "something else altogether"])
+    >>> found.kept.tolist(), found.representatives.tolist(), found.similarities.tolist()
+    ([0, 2], [0, 0, 2], [1.0])
     """
 
     kept: np.ndarray
@@ -65,7 +80,15 @@ class Dedup(NamedTuple):
 class DedupParts(NamedTuple):
     """Texts without their repeated parts, None for one of which nothing is left; and counts: of the texts that lost a part
     and are left, of the parts and the distinct ones, and of the parts removed and their bytes. ``most_frequent`` says how
-    often the most frequent parts occur."""
+    often the most frequent parts occur.
+
+    Examples
+    --------
+    >>> import gnomon
+    >>> found = gnomon.dedup_parts(["Home\\nabout cats", "Home\\nabout dogs"])
+    >>> found.texts, found.removed, found.most_frequent
+    (['Home\\nabout cats', 'about dogs'], 1, [2])
+    """
 
     texts: list[Union[str, bytes, None]]
     changed: int

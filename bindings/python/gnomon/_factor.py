@@ -146,6 +146,15 @@ class Certificate(NamedTuple):
     ``residual_estimate`` estimates the Frobenius norm of E; it is below ``residual_bound``, and its spectral norm below
     ``spectral_bound``, but with probability ``failure`` each, for any X. The spectral norm is at least
     ``spectral_estimate``. ``residual`` is the measured Frobenius norm, NaN when it was not measured.
+
+    Examples
+    --------
+    >>> import gnomon, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(60, 40))
+    >>> found = gnomon.svd(X, 10)
+    >>> error = np.linalg.norm(X - found.U * found.s @ found.Vt)
+    >>> bool(error <= found.certificate.residual_bound)
+    True
     """
 
     residual_estimate: float
@@ -185,6 +194,15 @@ class SVD:
     total_variance : float
     seconds : dict
         Where the time went.
+
+    Examples
+    --------
+    >>> import gnomon, numpy as np
+    >>> found = gnomon.svd(np.diag([3.0, 2.0, 1.0]), 2)
+    >>> found.U.shape, np.round(found.s, 6).tolist(), found.Vt.shape
+    ((3, 2), [3.0, 2.0], (2, 3))
+    >>> np.round(found.explained_variance_ratio, 3).tolist()
+    [0.643, 0.286]
     """
 
     def __init__(self, found: Any, result: Result, factors: Optional["_Factors"] = None):
@@ -369,6 +387,13 @@ class Tucker:
         Frobenius norms of X and of X less its approximation.
     converged : bool
         With a tolerance: whether it was met.
+
+    Examples
+    --------
+    >>> import gnomon, numpy as np
+    >>> found = gnomon.hosvd(np.ones((2, 3, 4)), 1)
+    >>> found.core.shape, round(found.norm, 3), found.residual < 1e-6
+    ((1, 1, 1), 4.899, True)
     """
 
     def __init__(self, found: Any, result: Result):
@@ -490,6 +515,14 @@ class LeastSquares:
         An estimate of A's condition.
     n_iter, passes : int
         Steps of conjugate gradients, and how often all rows were gone through.
+
+    Examples
+    --------
+    >>> import gnomon, numpy as np
+    >>> A = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> solved = gnomon.lstsq(A, [1.0, 2.0, 6.0])
+    >>> np.round(solved.x, 6).tolist(), solved.rank, round(solved.targets[0]["residual"], 6)
+    ([2.0, 3.0], 2, 1.732051)
     """
 
     def __init__(self, found: Any, result: Result, flat: bool):

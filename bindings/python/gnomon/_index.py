@@ -25,6 +25,14 @@ class Tuning(NamedTuple):
 
     ``recall`` was measured by ``tested`` queries; the true mean is above ``bound`` with the confidence asked for.
     ``reason`` tells why the search is exact, ``""`` where it is not.
+
+    Examples
+    --------
+    >>> import gnomon, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(300, 4))
+    >>> found = gnomon.Index.tune(X, 5).tuning
+    >>> found.exact, found.tested
+    (True, 0)
     """
 
     exact: bool

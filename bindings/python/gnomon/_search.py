@@ -89,6 +89,13 @@ class Neighbors(NamedTuple):
 
     Of a number of neighbours both are arrays of shape (n_queries, n_neighbors). Of a radius both are one array of all,
     query i's at ``indptr[i]`` to ``indptr[i + 1]``. Each query's are in the order of (distance, index).
+
+    Examples
+    --------
+    >>> import gnomon, numpy as np
+    >>> found = gnomon.neighbors(np.array([[0.0], [1.0], [5.0]]), np.array([[0.9], [4.0]]), radius=1.5)
+    >>> found.indices.tolist(), found.indptr.tolist()
+    ([1, 0, 2], [0, 2, 3])
     """
 
     distances: np.ndarray
@@ -234,7 +241,15 @@ def _side(points: Any) -> Any:
 
 class Pairs(NamedTuple):
     """Pairs of a join in compressed rows: row i's are at ``indptr[i]`` to ``indptr[i + 1]`` of ``indices`` and
-    ``distances``. What `join` returns where SciPy is not there."""
+    ``distances``. What `join` returns where SciPy is not there.
+
+    Examples
+    --------
+    >>> import gnomon, numpy as np
+    >>> near = gnomon.Pairs(np.array([1.0, 1.0]), np.array([1, 0]), np.array([0, 1, 2]), (2, 2))
+    >>> near.indices[near.indptr[1]:near.indptr[2]].tolist()
+    [0]
+    """
 
     distances: np.ndarray
     indices: np.ndarray
@@ -243,7 +258,15 @@ class Pairs(NamedTuple):
 
 
 class JoinInfo(NamedTuple):
-    """What came of a join."""
+    """What came of a join.
+
+    Examples
+    --------
+    >>> import gnomon, numpy as np
+    >>> graph, info = gnomon.join(np.array([[0.0], [1.0], [5.0]]), radius=2, return_info=True)
+    >>> info.pairs, info.complete, info.method
+    (1, True, 'exact')
+    """
 
     pairs: int
     complete: bool

@@ -421,6 +421,14 @@ class Summary(NamedTuple):
     """Distortions of norms or of pairwise distances: ``|Sx|^2 / |x|^2 - 1``.
 
     ``quantiles`` maps percent to distortion; ``worst`` is the largest magnitude and ``worst_at`` where it is.
+
+    Examples
+    --------
+    >>> import gnomon, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(20, 400))
+    >>> found = gnomon.distortion(X, 2 * X).norms
+    >>> found.count, found.min, found.max
+    (20, 3.0, 3.0)
     """
 
     count: int  # type: ignore[assignment]
@@ -449,7 +457,16 @@ def _summary(d: _abi.gnomon_distortion) -> Summary:
 
 
 class Distortion(NamedTuple):
-    """What a sketch did to norms and to pairwise distances."""
+    """What a sketch did to norms and to pairwise distances.
+
+    Examples
+    --------
+    >>> import gnomon, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(20, 400))
+    >>> found = gnomon.distortion(X, gnomon.sketch(X, 100))
+    >>> found.norms.count, found.pairs.count, found.all_pairs
+    (20, 190, True)
+    """
 
     norms: Summary
     pairs: Summary
