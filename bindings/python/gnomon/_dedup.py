@@ -345,7 +345,8 @@ def dedup_parts(texts: Iterable[Union[str, bytes]], *, parts: str = "lines", min
     options = _abi.gnomon_parts_options()
     lib.gnomon_parts_options_init(ctypes.byref(options), ctypes.sizeof(options))
     options.part, options.min_bytes = _one_of(parts, _PARTS, "parts"), integer(min_bytes, "min_bytes", 1)
-    handle, are_bytes = ctypes.c_void_p(), []
+    handle = ctypes.c_void_p()
+    are_bytes: list[bool] = []
     result = _abi.gnomon_parts_result(struct_size=ctypes.sizeof(_abi.gnomon_parts_result))
     with lease(_NAMES, n_jobs, "cpu", progress) as ctx:
         ctx.call(lib.gnomon_parts_create, ctypes.byref(options), ctypes.byref(handle))

@@ -143,13 +143,12 @@ class _Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):  # t
         ndarray of shape (n_samples, n_components)
             float32 for float32, else float64.
         """
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             checked = self._checked(X, reset=True, finite=False)
             return self._fit(checked)._projected(X, checked, reset=True)
         except BaseException:  # points that are refused fit nothing
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
 
     def inverse_transform(self, X: Any) -> np.ndarray:
