@@ -63,10 +63,12 @@ def run(*steps):
 def test_same_bytes_beside_numpy_and_scikit_learn():
     alone, theirs = run("ours")["ours"], run("numpy")["numpy"]
     first = run("numpy", "pools", "ours", "pools", "numpy", "ours", "both", "both")
-    after = run("ours", "numpy", "pools", "ours", "both", "pools", "numpy")
+    after = run("ours", "numpy", "pools", "ours", "pools", "numpy", "both", "numpy")
     assert set(first["ours"] + after["ours"]) == set(alone) and len(first["ours"]) == 4 and len(after["ours"]) == 3
-    assert set(first["numpy"] + after["numpy"]) == set(theirs) and len(first["numpy"]) == 2
+    assert set(first["numpy"] + after["numpy"][:2]) == set(theirs) and len(first["numpy"]) == 2
     for told in (first, after):  # NumPy keeps as many threads as it had
         assert told["pools"][0] == told["pools"][1]
-        if told["pools"][0] not in ("None", "[]"):  # NumPy has an OpenBLAS of its own: gnomon's calls don't reach it
-            assert set(told["beside"]) == set(theirs)
+        # NumPy has an OpenBLAS of its own: gnomon's calls don't reach it. Of one that both use scikit-learn, in another
+        # thread, puts back the number of threads that it saw, which may be that of gnomon's calls.
+        if told["pools"][0] not in ("None", "[]"):
+            assert set(told["beside"] + told["numpy"]) == set(theirs)
