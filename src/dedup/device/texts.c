@@ -15,7 +15,7 @@ enum { LONGEST = 1 << 16, TASK = 64 };
 /* ---- whether a device makes the sets ---- */
 
 /* Seconds a byte of text on one thread, and until a device has been found and taken into use.
- * Measured by bench/gpu/dedup.py. */
+ * Estimates, which no benchmark was fitted to. */
 static const double one_byte = 1e-8, first_look = 0.5;
 
 static bool takes(gnomon_device_call *call, void *arg)
