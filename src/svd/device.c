@@ -46,9 +46,6 @@ static gnomon_status make_room(void *user, int64_t rank, gnomon_matrix *u, gnomo
 /* Terms that a device adds up in fp32 before they join a sum in fp64, and parts of the products
  * with the mean there. */
 enum { CHAIN = 64, PART = 1024 };
-/* A row may be so many times as long as less its mean, in single precision, that a sum of fp32
- * terms is still as good as other data's. */
-static const double longest_rows = 8;
 
 /* What the device's products of sparse rows less their mean are off by, for a test vector's length.
  * All 1000 test vectors of n normal numbers are shorter than sqrt(n) + 7 but once in 10^7 runs. */
@@ -114,8 +111,7 @@ static bool takes(gnomon_device_call *device, void *user)
     if (device->table->svd == NULL) return gnomon_device_unable(device, "it has no factorisations");
     if (s->standardized)
         return gnomon_device_unable(device, "standardized rows are factored on the CPU");
-    if (s->centered && s->sparse &&
-        (s->norm == 0 || (!c->f->f64 && s->center.magnitude > longest_rows * s->norm)))
+    if (s->centered && s->sparse && (s->norm == 0 || (!c->f->f64 && gnomon_center_is_far(s))))
         return gnomon_device_unable(device,
                                     "beside their mean little is left of these sparse rows, "
                                     "which takes sums in fp64");
