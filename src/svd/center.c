@@ -478,7 +478,7 @@ static int64_t column_tasks(const gnomon_row_source *s)
 /* What a task has seen of the entries in its columns. */
 typedef struct column_figures {
     double largest;
-    int64_t bad, bad_row; /* the first entry that is not finite, or nonzeros; its row */
+    int64_t bad, bad_row; /* the first entry that is not finite, or INT64_MAX; its row */
 } column_figures;
 
 typedef struct sums_task {
