@@ -587,11 +587,17 @@ gnomon_status gnomon_neighbors_check(gnomon_search *s, const gnomon_neighbors *f
     return GNOMON_OK;
 }
 
+/* What sets without a common member are missing of the k nearest; a device adds them itself. */
+static gnomon_status complete(gnomon_search *s)
+{
+    const bool here = gnomon_metric_of_sets(s->options.metric) && s->device.part == NULL;
+    return here ? gnomon_sets_complete(s) : GNOMON_OK;
+}
+
 /* The answers as they are; what could be allocated of them is freed on failure. */
 static gnomon_status find(gnomon_search *s, gnomon_neighbors *found)
 {
     const bool there = s->device.part != NULL && s->options.k > 0;
-    if (gnomon_metric_of_sets(s->options.metric) && !there) GNOMON_TRY(gnomon_sets_complete(s));
     answer a = {s, found, NULL};
     const gnomon_status status = there ? bring(s, found) : collect(&a);
     gnomon_free(s->ctx, a.sorted);
@@ -610,6 +616,7 @@ gnomon_status gnomon_search_finish_partial(gnomon_search *s, gnomon_neighbors *o
     GNOMON_FAIL_IF(s->finished, s->ctx, GNOMON_ERROR_ARGUMENT,
                    "the search has handed out its answers");
     s->finished = true;
+    GNOMON_TRY(complete(s));
     return find(s, out);
 }
 
@@ -617,7 +624,7 @@ gnomon_status gnomon_search_finish_partial(gnomon_search *s, gnomon_neighbors *o
 static gnomon_status check_found(gnomon_search *s)
 {
     if (s->options.k == 0 || s->device.part != NULL) return GNOMON_OK;
-    if (gnomon_metric_of_sets(s->options.metric)) GNOMON_TRY(gnomon_sets_complete(s));
+    GNOMON_TRY(complete(s));
     for (int64_t q = 0; q < s->count; q++)
         GNOMON_TRY(check_count(s, q, s->nearest[q].count, s->base - s->first));
     return GNOMON_OK;
