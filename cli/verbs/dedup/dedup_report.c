@@ -64,6 +64,23 @@ static json_t *counts_of(const int64_t *values, int count)
     return list;
 }
 
+/* Those of the largest that there are, which fall to 0. */
+static json_t *largest_of(const int64_t largest[GNOMON_DEDUP_LARGEST])
+{
+    int count = 0;
+    while (count < GNOMON_DEDUP_LARGEST && largest[count] > 0)
+        count++;
+    return counts_of(largest, count);
+}
+
+static json_t *inputs_of(const cli_dedup_job *j)
+{
+    json_t *inputs = json_array();
+    for (int i = 0; i < j->input_count; i++)
+        json_array_append_new(inputs, cli_json_name(j->inputs[i]));
+    return inputs;
+}
+
 /* The old corpus, and the first documents that are removed for one of it. */
 static json_t *against_of(const cli_dedup_job *j)
 {
@@ -86,23 +103,18 @@ static json_t *against_of(const cli_dedup_job *j)
 json_t *cli_dedup_json(const cli_dedup_job *j)
 {
     const gnomon_dedup_result *r = &j->result;
-    json_t *inputs = json_array();
-    int largest = 0;
-    while (largest < GNOMON_DEDUP_LARGEST && r->largest[largest] > 0)
-        largest++;
-    for (int i = 0; i < j->input_count; i++)
-        json_array_append_new(inputs, cli_json_name(j->inputs[i]));
     json_t *figures = json_pack(
         "{s:o, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:f, "
         "s:f}",
-        "inputs", inputs, "output", cli_json_name(j->output), "documents", (json_int_t)r->documents,
-        "text_bytes", (json_int_t)r->text_bytes, "kept", (json_int_t)r->kept, "kept_bytes",
-        (json_int_t)r->kept_bytes, "skipped", (json_int_t)j->skipped, "empty", (json_int_t)r->empty,
-        "distinct", (json_int_t)r->distinct, "ngrams", (json_int_t)r->ngrams, "pairs",
-        (json_int_t)r->pairs, "clusters", (json_int_t)r->clusters, "clustered",
-        (json_int_t)r->clustered, "largest_clusters", counts_of(r->largest, largest), "histogram",
-        counts_of(r->histogram, GNOMON_DEDUP_HISTOGRAM), "exact", j->options.exact, "similarity",
-        j->options.similarity, "recall_bound", r->recall_bound);
+        "inputs", inputs_of(j), "output", cli_json_name(j->output), "documents",
+        (json_int_t)r->documents, "text_bytes", (json_int_t)r->text_bytes, "kept",
+        (json_int_t)r->kept, "kept_bytes", (json_int_t)r->kept_bytes, "skipped",
+        (json_int_t)j->skipped, "empty", (json_int_t)r->empty, "distinct", (json_int_t)r->distinct,
+        "ngrams", (json_int_t)r->ngrams, "pairs", (json_int_t)r->pairs, "clusters",
+        (json_int_t)r->clusters, "clustered", (json_int_t)r->clustered, "largest_clusters",
+        largest_of(r->largest), "histogram", counts_of(r->histogram, GNOMON_DEDUP_HISTOGRAM),
+        "exact", j->options.exact, "similarity", j->options.similarity, "recall_bound",
+        r->recall_bound);
     figures = cli_json_join(
         figures, json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:s}", "bands", (json_int_t)r->bands,
                            "rows", (json_int_t)r->rows, "candidates", (json_int_t)r->candidates,
@@ -151,20 +163,14 @@ void cli_dedup_parts_words(const cli_dedup_job *j)
 json_t *cli_dedup_parts_json(const cli_dedup_job *j)
 {
     const gnomon_parts_result *r = &j->parts_result;
-    json_t *inputs = json_array();
-    int largest = 0;
-    while (largest < GNOMON_DEDUP_LARGEST && r->largest[largest] > 0)
-        largest++;
-    for (int i = 0; i < j->input_count; i++)
-        json_array_append_new(inputs, cli_json_name(j->inputs[i]));
     json_t *figures = json_pack(
         "{s:o, s:o*, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:b, s:f}",
-        "inputs", inputs, "output", cli_json_name(j->output), "parts_are", part_name(j), "min_part",
-        (json_int_t)j->parts_options.min_bytes, "documents", (json_int_t)r->documents, "text_bytes",
-        (json_int_t)r->text_bytes, "skipped", (json_int_t)j->skipped, "kept", (json_int_t)r->kept,
-        "changed", (json_int_t)r->changed, "parts", (json_int_t)r->parts, "distinct",
-        (json_int_t)r->distinct, "removed", (json_int_t)r->removed, "removed_bytes",
-        (json_int_t)r->removed_bytes, "most_frequent", counts_of(r->largest, largest), "spilled",
+        "inputs", inputs_of(j), "output", cli_json_name(j->output), "parts_are", part_name(j),
+        "min_part", (json_int_t)j->parts_options.min_bytes, "documents", (json_int_t)r->documents,
+        "text_bytes", (json_int_t)r->text_bytes, "skipped", (json_int_t)j->skipped, "kept",
+        (json_int_t)r->kept, "changed", (json_int_t)r->changed, "parts", (json_int_t)r->parts,
+        "distinct", (json_int_t)r->distinct, "removed", (json_int_t)r->removed, "removed_bytes",
+        (json_int_t)r->removed_bytes, "most_frequent", largest_of(r->largest), "spilled",
         r->spilled, "read_seconds", cli_json_seconds(j->read_seconds));
     if (figures != NULL && j->skipped > 0)
         json_object_set(figures, "skipped_documents", j->skipped_list);
