@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,16 +77,18 @@ static gnomon_status wait_for(engine *e, MPI_Request *request, const char *call)
     }
 }
 
-static gnomon_status send_bytes(void *user, int to, const void *data, int64_t bytes)
+/* Moves bytes to another rank, or from it. */
+static gnomon_status move(engine *e, bool out, int other, void *data, int64_t bytes)
 {
-    engine *e = user;
-    const char *at = data;
+    const char *call = out ? "MPI_Isend" : "MPI_Irecv";
+    char *at = data;
     for (int64_t left = bytes; left > 0;) {
         MPI_Request request;
         const int some = (int)(left < most_bytes ? left : most_bytes);
-        const int code = MPI_Isend(at, some, MPI_BYTE, to, 0, e->comm, &request);
-        if (code != MPI_SUCCESS) return fail(e, "MPI_Isend", code);
-        const gnomon_status status = wait_for(e, &request, "MPI_Isend");
+        const int code = out ? MPI_Isend(at, some, MPI_BYTE, other, 0, e->comm, &request)
+                             : MPI_Irecv(at, some, MPI_BYTE, other, 0, e->comm, &request);
+        if (code != MPI_SUCCESS) return fail(e, call, code);
+        const gnomon_status status = wait_for(e, &request, call);
         if (status != GNOMON_OK) return status;
         at += some;
         left -= some;
@@ -93,21 +96,14 @@ static gnomon_status send_bytes(void *user, int to, const void *data, int64_t by
     return GNOMON_OK;
 }
 
+static gnomon_status send_bytes(void *user, int to, const void *data, int64_t bytes)
+{
+    return move(user, true, to, (void *)(uintptr_t)data, bytes);
+}
+
 static gnomon_status receive_bytes(void *user, int from, void *data, int64_t bytes)
 {
-    engine *e = user;
-    char *at = data;
-    for (int64_t left = bytes; left > 0;) {
-        MPI_Request request;
-        const int some = (int)(left < most_bytes ? left : most_bytes);
-        const int code = MPI_Irecv(at, some, MPI_BYTE, from, 0, e->comm, &request);
-        if (code != MPI_SUCCESS) return fail(e, "MPI_Irecv", code);
-        const gnomon_status status = wait_for(e, &request, "MPI_Irecv");
-        if (status != GNOMON_OK) return status;
-        at += some;
-        left -= some;
-    }
-    return GNOMON_OK;
+    return move(user, false, from, data, bytes);
 }
 
 static const char *reason(void *user)
