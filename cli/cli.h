@@ -268,6 +268,8 @@ typedef struct cli_names {
     int64_t count, room;
     char **name;
 } cli_names;
+/* After getline's last call: -1 at the end of the file, else an exit code. */
+int cli_lines_end(cli_app *app, const char *path, FILE *file);
 /* 0 when memory is out. */
 int cli_names_add(cli_names *names, const char *name);
 /* Adds the lines of a file. -1 or an exit code. */

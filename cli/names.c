@@ -34,6 +34,13 @@ static int take_line(cli_app *app, const char *path, char *line, size_t length, 
     return -1;
 }
 
+int cli_lines_end(cli_app *app, const char *path, FILE *file)
+{
+    if (feof(file)) return -1; /* getline without memory sets no ferror */
+    return cli_fail(app, errno == ENOMEM ? CLI_EXIT_MEMORY : CLI_EXIT_FILE, "%s: %s", path,
+                    strerror(errno));
+}
+
 int cli_names_read(cli_app *app, const char *path, cli_names *names)
 {
     FILE *file = fopen(path, "rb");
@@ -44,9 +51,7 @@ int cli_names_read(cli_app *app, const char *path, cli_names *names)
     int code = -1;
     while (code < 0 && (length = getline(&line, &room, file)) >= 0)
         code = take_line(app, path, line, (size_t)length, names);
-    if (code < 0 && !feof(file)) /* getline without memory sets no ferror */
-        code = cli_fail(app, errno == ENOMEM ? CLI_EXIT_MEMORY : CLI_EXIT_FILE, "%s: %s", path,
-                        strerror(errno));
+    if (code < 0) code = cli_lines_end(app, path, file);
     free(line);
     fclose(file);
     return code;

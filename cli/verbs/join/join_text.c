@@ -65,9 +65,7 @@ static int read_lines(cli_app *app, const char *path, const cli_ngram *ngram, cl
     if (code < 0 && ferror(file) && errno == EISDIR)
         code =
             cli_fail(app, CLI_EXIT_USAGE, "--text lines: %s is a folder; use --text files", path);
-    if (code < 0 && !feof(file)) /* getline without memory sets no ferror */
-        code = cli_fail(app, errno == ENOMEM ? CLI_EXIT_MEMORY : CLI_EXIT_FILE, "%s: %s", path,
-                        strerror(errno));
+    if (code < 0) code = cli_lines_end(app, path, file);
     free(line);
     if (file != stdin) fclose(file);
     return code;
