@@ -294,8 +294,8 @@ static int sketch_rows(cli_job *job, int64_t rows, gnomon_matrix y)
         if (status != GNOMON_OK) break;
         if (sparse) got = csr.rows;
         if (got == 0)
-            return cli_fail(job->app, CLI_EXIT_DATA,
-                            "the file has fewer rows than its header says");
+            return cli_fail(job->app, CLI_EXIT_DATA, "%s: has fewer rows than its header says",
+                            job->path);
         x.rows = part.rows = got;
         int code =
             sparse ? cli_scan_csr(job, &csr, job->points) : cli_scan_dense(job, &x, job->points);
