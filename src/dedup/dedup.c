@@ -237,15 +237,7 @@ static gnomon_status take_slice(slice *s)
 {
     gnomon_dedup *d = s->d;
     const gnomon_documents *from = s->from;
-    const int threads = gnomon_context_threads(d->ctx);
-    for (int t = 0; t < threads; t++)
-        s->faults[t] = s->count;
-    gnomon_parallel(d->ctx, gnomon_ceil_div(s->count, TASK), make_some, s);
-    for (int t = 1; t < threads; t++)
-        s->faults[0] = gnomon_min(s->faults[0], s->faults[t]);
-    GNOMON_FAIL_IF(s->faults[0] < s->count, d->ctx, GNOMON_ERROR_DATA,
-                   GNOMON_ARG("documents") ": document %" PRId64 " is not UTF-8",
-                   d->count + s->faults[0]);
+    GNOMON_TRY(gnomon_dedup_over_texts(d, s->count, TASK, make_some, s, s->faults));
     for (int64_t at = 0; at < s->count; at++) {
         const int64_t i = s->first + at, bytes = from->ends[i] - from->begins[i];
         const char *text = from->text + from->begins[i];

@@ -1,6 +1,9 @@
 /* Documents as they come, from wherever. */
 #include "dedup/state.h"
 
+#include "base/arithmetic.h"
+#include "base/error.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,6 +12,21 @@ gnomon_status gnomon_dedup_check_room(gnomon_dedup *d, int64_t count)
     const int64_t need = d->count + count;
     GNOMON_FAIL_IF(need >= UINT32_MAX, d->ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("documents") ": %" PRId64 " in all; there may be 2^32 - 2", need);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_dedup_over_texts(gnomon_dedup *d, int64_t count, int64_t each,
+                                      gnomon_task_fn fn, void *arg, int64_t *faults)
+{
+    const int threads = gnomon_context_threads(d->ctx);
+    for (int t = 0; t < threads; t++)
+        faults[t] = count;
+    gnomon_parallel(d->ctx, gnomon_ceil_div(count, each), fn, arg);
+    for (int t = 1; t < threads; t++)
+        faults[0] = gnomon_min(faults[0], faults[t]);
+    GNOMON_FAIL_IF(faults[0] < count, d->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("documents") ": document %" PRId64 " is not UTF-8",
+                   d->count + faults[0]);
     return GNOMON_OK;
 }
 

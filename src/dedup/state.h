@@ -2,6 +2,7 @@
 #ifndef GNOMON_DEDUP_STATE_H
 #define GNOMON_DEDUP_STATE_H
 
+#include "base/threads.h"
 #include "dedup/checkpoint.h"
 #include "dedup/device/texts.h"
 #include "dedup/ngrams.h"
@@ -117,6 +118,10 @@ gnomon_status gnomon_dedup_append(gnomon_dedup *d, int64_t bytes, uint64_t hash)
 gnomon_status gnomon_dedup_check_documents(gnomon_dedup *d, const gnomon_documents *from);
 /* Whether 'count' more documents are too many. */
 gnomon_status gnomon_dedup_check_room(gnomon_dedup *d, int64_t count);
+/* Runs tasks of 'each' of the next 'count' documents. faults, one a worker, get the first of those
+ * that it finds not to be UTF-8. Errors: DATA, naming the first of all. */
+gnomon_status gnomon_dedup_over_texts(gnomon_dedup *d, int64_t count, int64_t each,
+                                      gnomon_task_fn fn, void *arg, int64_t *faults);
 /* No document is added any more. */
 gnomon_status gnomon_dedup_seal(gnomon_dedup *d);
 /* A document's name is one that a signature file can hold. */

@@ -260,7 +260,6 @@ static gnomon_status send_part(sending *s)
 {
     gnomon_dedup *d = s->d;
     gnomon_dedup_device *v = &d->device;
-    const int threads = gnomon_context_threads(d->ctx);
     int64_t bytes;
     /* the slot's texts before have been read, and their sets must have been taken */
     if (v->pushed - v->taken == GNOMON_DEDUP_SLOTS) GNOMON_TRY(take(d));
@@ -268,14 +267,7 @@ static gnomon_status send_part(sending *s)
     s->part = &v->parts[v->pushed % GNOMON_DEDUP_SLOTS];
     s->count = cut_part(s, &bytes);
     GNOMON_TRY(gnomon_dedup_check_room(d, s->count));
-    for (int t = 0; t < threads; t++)
-        s->faults[t] = s->count;
-    gnomon_parallel(d->ctx, gnomon_ceil_div(s->count, TASK), send_some, s);
-    for (int t = 1; t < threads; t++)
-        s->faults[0] = gnomon_min(s->faults[0], s->faults[t]);
-    GNOMON_FAIL_IF(s->faults[0] < s->count, d->ctx, GNOMON_ERROR_DATA,
-                   GNOMON_ARG("documents") ": document %" PRId64 " is not UTF-8",
-                   d->count + s->faults[0]);
+    GNOMON_TRY(gnomon_dedup_over_texts(d, s->count, TASK, send_some, s, s->faults));
     gnomon_device_again(&v->call);
     GNOMON_TRY(gnomon_device_result(
         &v->call, v->call.table->dedup_push(v->call.state, v->texts, s->count, bytes, v->call.why,
