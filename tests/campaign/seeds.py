@@ -237,23 +237,32 @@ def jobs(campaign, folder, large, manners=("",)):
             for name, arguments, outputs in result for manner in manners]
 
 
+def interrupted(campaign, place, arguments, most, leaves):
+    """The arguments, when one of the first calls that fail leaves in the place what it should; else None."""
+    os.makedirs(place)
+    for kind in ("rename", "write", "fsync", "close"):
+        for at in range(1, most):
+            for name in os.listdir(place):
+                os.remove(f"{place}/{name}")
+            campaign.run(arguments, place, environment={
+                "LD_PRELOAD": campaign.faults, "FAULT_KIND": kind, "FAULT_AT": str(at), "FAULT_EVER": "1",
+                "FAULT_ERRNO": "28"}, memory=0)
+            if leaves():
+                return arguments
+    return None
+
+
 def checkpoint(campaign, folder):
     """What an interrupted join of x.npy leaves: kept and kept.pairs. None when no failing call leaves both."""
     join = ["join", f"{folder}/x.npy", "-t", "3", "-o", "out.csv", "--counts", "counts.csv", "--checkpoint", "kept",
             "--quiet", "--threads", "1"]
     place = f"{folder}/interrupted"
-    os.makedirs(place)
-    for kind in ("rename", "write", "close", "fsync"):
-        for at in range(1, 30):
-            for name in os.listdir(place):
-                os.remove(f"{place}/{name}")
-            campaign.run(join, place, environment={
-                "LD_PRELOAD": campaign.faults, "FAULT_KIND": kind, "FAULT_AT": str(at), "FAULT_EVER": "1",
-                "FAULT_ERRNO": "28"}, memory=0)
-            if os.path.exists(f"{place}/kept") and os.path.exists(f"{place}/kept.pairs"):
-                if os.path.getsize(f"{place}/kept.pairs") > 100:
-                    return join
-    return None
+
+    def leaves():
+        both = os.path.exists(f"{place}/kept") and os.path.exists(f"{place}/kept.pairs")
+        return both and os.path.getsize(f"{place}/kept.pairs") > 100
+
+    return interrupted(campaign, place, join, 30, leaves)
 
 
 def dedup_checkpoint(campaign, folder):
@@ -261,16 +270,11 @@ def dedup_checkpoint(campaign, folder):
     dedup = ["dedup", f"{folder}/docs.jsonl", *MEMBERS, "--similarity", "0.5", "-o", "out.jsonl", "--pairs", "pairs.csv",
              "--checkpoint", "kept", "--quiet", "--threads", "1"]
     place = f"{folder}/stopped"
-    os.makedirs(place)
-    for kind in ("rename", "write", "fsync", "close"):
-        for at in range(1, 40):
-            for name in os.listdir(place):
-                os.remove(f"{place}/{name}")
-            campaign.run(dedup, place, environment={
-                "LD_PRELOAD": campaign.faults, "FAULT_KIND": kind, "FAULT_AT": str(at), "FAULT_EVER": "1",
-                "FAULT_ERRNO": "28"}, memory=0)
-            if os.path.exists(f"{place}/kept"):
-                with open(f"{place}/kept") as file:
-                    if json.load(file).get("paired"):
-                        return dedup
-    return None
+
+    def leaves():
+        if not os.path.exists(f"{place}/kept"):
+            return False
+        with open(f"{place}/kept") as file:
+            return bool(json.load(file).get("paired"))
+
+    return interrupted(campaign, place, dedup, 40, leaves)
