@@ -92,10 +92,9 @@ static const struct {
            .row_bytes = {64, 64, 64, 64, 64, 64, 64, 64},
            .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
 
-__attribute__((target("amx-tile,amx-int8"))) static double amx(char *data, size_t bytes,
-                                                               int64_t times)
+/* Four sums of zero, and two operands of either side. */
+__attribute__((target("amx-tile"), always_inline)) static inline void fill_tiles(const char *data)
 {
-    (void)bytes;
     _tile_loadconfig(&tiles);
     _tile_zero(0);
     _tile_zero(1);
@@ -105,6 +104,13 @@ __attribute__((target("amx-tile,amx-int8"))) static double amx(char *data, size_
     _tile_loadd(5, data, 64);
     _tile_loadd(6, data, 64);
     _tile_loadd(7, data, 64);
+}
+
+__attribute__((target("amx-tile,amx-int8"))) static double amx(char *data, size_t bytes,
+                                                               int64_t times)
+{
+    (void)bytes;
+    fill_tiles(data);
     for (int64_t t = 0; t < times; t++) {
         _tile_dpbssd(0, 4, 6);
         _tile_dpbssd(1, 5, 6);
@@ -119,15 +125,7 @@ __attribute__((target("amx-tile,amx-bf16"))) static double amx_bf16(char *data, 
                                                                     int64_t times)
 {
     (void)bytes;
-    _tile_loadconfig(&tiles);
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    _tile_loadd(4, data, 64);
-    _tile_loadd(5, data, 64);
-    _tile_loadd(6, data, 64);
-    _tile_loadd(7, data, 64);
+    fill_tiles(data);
     for (int64_t t = 0; t < times; t++) {
         _tile_dpbf16ps(0, 4, 6);
         _tile_dpbf16ps(1, 5, 6);
