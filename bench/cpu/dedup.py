@@ -1,4 +1,4 @@
-"""gnomon dedup beside rensa and datasketch on real texts, and its work on corpora that are made to be hard.
+"""gnomon dedup beside rensa, datasketch, text-dedup and datatrove on real texts, and its work on corpora that are made to be hard.
 
 usage: dedup.py make FOLDER [--documents 1000000]
        dedup.py texts GNOMON TEXTS FOLDER RECORD.json [--rounds 5]
@@ -8,8 +8,11 @@ usage: dedup.py make FOLDER [--documents 1000000]
 TEXTS holds a text a line: Debian's package descriptions come from the lists that 'apt-get -o Acquire::Languages=en update'
 leaves (*Translation-en*). All count trigrams of words, a word being a run of ASCII letters, digits and other characters
 above 127, and look for Jaccard similarity 0.8. Ours is the command from the files to the kept lines, with two threads.
-Peers are timed from the file to their pairs, each verified with Python's sets, in one process, with 128 permutations
-(rensa: 16 bands). RECORD.json is begun, or continued: 'runs' keeps the times of every run. The corpora in FOLDER, which 'make' fills, have --documents texts
+rensa and datasketch are timed from the file to their pairs, each verified with Python's sets, in one process, with 128
+permutations (rensa: 16 bands). text-dedup and datatrove, which verify nothing, are timed as commands from JSON lines to the kept
+ones, with two processes and trigrams of their own words, text-dedup with 128 permutations, datatrove with its 14 bands of 8 rows;
+the pairs that they join are judged afterwards. *of_exact* is the share of our pairs by the exact join that a peer lists or, of
+the last two, has in one cluster. RECORD.json is begun, or continued: 'runs' keeps the times of every run. The corpora in FOLDER, which 'make' fills, have --documents texts
 of 60 words, drawn from 50,000, and a quarter of them:
   plain     no two alike
   planted   every tenth is an earlier one with one word changed
@@ -20,12 +23,16 @@ of 60 words, drawn from 50,000, and a quarter of them:
 'memory' works on the larger planted corpus within several limits and compares the bytes of all outputs.
 Needs NumPy, and 'texts' the peers."""
 import argparse
+import glob
 import hashlib
 import importlib.metadata
 import json
 import os
 import re
+import shutil
+import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -62,15 +69,28 @@ def median(gnomon, work, path, rounds, *options):
     return runs[len(runs) // 2]
 
 
+def near(a, b):
+    shared = len(a & b)
+    return shared > 0 and shared / (len(a) + len(b) - shared) >= SIMILARITY
+
+
 def verified(sets, pairs):
-    good = 0
-    for i, j in pairs:
-        shared = len(sets[i] & sets[j])
-        good += shared >= SIMILARITY * (len(sets[i]) + len(sets[j]) - shared)
-    return good
+    return sum(near(sets[i], sets[j]) for i, j in pairs)
 
 
-def by_rensa(path):
+def share(exact, found):
+    return sum(pair in found for pair in exact) / len(exact)
+
+
+def listed(gnomon, work, path):
+    """Our pairs by the exact join."""
+    table = os.path.join(work, "exact.tsv")
+    ours(gnomon, work, path, "--recall", "1", "--pairs", table)
+    with open(table, encoding="utf-8") as file:
+        return [tuple(int(number) for number in line.split("\t")[:2]) for line in file if line[0].isdigit()]
+
+
+def by_rensa(path, exact):
     from rensa import RMinHash, RMinHashLSH
     begin = time.perf_counter()
     lsh, sketches, sets = RMinHashLSH(threshold=SIMILARITY, num_perm=128, num_bands=16), [], []
@@ -85,10 +105,12 @@ def by_rensa(path):
     pairs = [(i, j) for i, sketch in enumerate(sketches) for j in lsh.query(sketch) if j > i]
     unverified = time.perf_counter() - begin
     good = verified(sets, pairs)
-    return {"seconds": time.perf_counter() - begin, "unverified_seconds": unverified, "reported": len(pairs), "true": good}
+    seconds = time.perf_counter() - begin
+    return {"seconds": seconds, "unverified_seconds": unverified, "reported": len(pairs), "true": good,
+            "of_exact": share(exact, {(min(pair), max(pair)) for pair in pairs})}
 
 
-def by_datasketch(path):
+def by_datasketch(path, exact):
     from datasketch import MinHash, MinHashLSH
     begin = time.perf_counter()
     lsh, sets, pairs = MinHashLSH(threshold=SIMILARITY, num_perm=128), [], []
@@ -102,7 +124,79 @@ def by_datasketch(path):
             sets.append(frozenset(grams))
     unverified = time.perf_counter() - begin
     good = verified(sets, pairs)
-    return {"seconds": time.perf_counter() - begin, "unverified_seconds": unverified, "reported": len(pairs), "true": good}
+    seconds = time.perf_counter() - begin
+    return {"seconds": seconds, "unverified_seconds": unverified, "reported": len(pairs), "true": good,
+            "of_exact": share(exact, {(min(pair), max(pair)) for pair in pairs})}
+
+
+def text_dedup(source, out):
+    """In a process of its own: the command, which also tells which pairs it joins."""
+    from text_dedup import minhash
+    pairs, union = set(), minhash.uf.union
+
+    def joined(x, y):
+        pairs.add((y, x))
+        union(x, y)
+    minhash.uf.union = joined
+    minhash.main(["--path", "json", "--data_files", source, "--split", "train", "--column", "text", "--output", os.path.join(out, "kept"),
+                  "--cache_dir", os.path.join(out, "cache"), "--ngram", "3", "--min_length", "1", "--threshold", str(SIMILARITY),
+                  "--num_perm", "128", "--num_proc", "2"], standalone_mode=False)
+    with open(os.path.join(out, "pairs"), "wb") as file:
+        for i, j in pairs:
+            file.write(struct.pack("<2I", i, j))
+
+
+def datatrove(source, out):
+    """In a process of its own: the four steps of its pipeline, on two files."""
+    from datatrove.executor.local import LocalPipelineExecutor
+    from datatrove.pipeline.dedup import minhash
+    from datatrove.pipeline.readers import JsonlReader
+    from datatrove.pipeline.writers import JsonlWriter
+    config = minhash.MinhashConfig(n_grams=3)
+    signatures, buckets, remove = (os.path.join(out, name) for name in ("signatures", "buckets", "remove"))
+    for number, (tasks, steps) in enumerate((
+            (2, [JsonlReader(source), minhash.MinhashDedupSignature(signatures, config)]),
+            (config.num_buckets, [minhash.MinhashDedupBuckets(signatures, buckets, config=config)]),
+            (1, [minhash.MinhashDedupCluster(buckets, remove, config=config)]),
+            (2, [JsonlReader(source), minhash.MinhashDedupFilter(remove), JsonlWriter(os.path.join(out, "kept"), compression=None)]))):
+        LocalPipelineExecutor(steps, tasks=tasks, workers=min(2, tasks), logging_dir=os.path.join(out, f"log-{number}")).run()
+
+
+def by_command(name, source, work, texts, exact, pairs_of):
+    """One of the two above from its start to its end, and the pairs that it joined."""
+    out = os.path.join(work, name)
+    shutil.rmtree(out, ignore_errors=True)
+    os.mkdir(out)
+    begin = time.perf_counter()
+    with open(os.path.join(out, "told"), "w") as told:
+        subprocess.run([sys.executable, os.path.abspath(__file__), name, source, out], stdout=told, stderr=told, check=True)
+    seconds = time.perf_counter() - begin
+    pairs = pairs_of(out)
+    parents = list(range(len(texts)))
+
+    def root(i):
+        while parents[i] != i:
+            parents[i] = parents[parents[i]]
+            i = parents[i]
+        return i
+    for i, j in pairs:
+        parents[root(j)] = root(i)
+    good = sum(near(frozenset(ngrams(texts[i])), frozenset(ngrams(texts[j]))) for i, j in pairs)
+    return {"seconds": seconds, "reported": len(pairs), "true": good, "of_exact": sum(root(i) == root(j) for i, j in exact) / len(exact)}
+
+
+def pairs_of_text_dedup(out):
+    with open(os.path.join(out, "pairs"), "rb") as file:
+        return {pair for pair in struct.iter_unpack("<2I", file.read()) if pair[0] != pair[1]}
+
+
+def pairs_of_datatrove(out, half):
+    pairs = set()
+    for name in glob.glob(os.path.join(out, "buckets", "*.dups")):
+        with open(name, "rb") as file:
+            for file_1, document_1, file_2, document_2 in struct.iter_unpack("<4I", file.read()):
+                pairs.add((file_1 * half + document_1, file_2 * half + document_2))
+    return pairs
 
 
 KINDS = ("plain", "planted", "template", "below", "copies", "one word")
@@ -141,16 +235,34 @@ def make(kind, count, path):
 
 
 def texts(a, record):
-    record["peers"] = {name: importlib.metadata.version(name) for name in ("rensa", "datasketch")}
-    lines = os.path.join(a.folder, "texts.jsonl")
-    with open(a.texts, encoding="utf-8", newline="\n") as file, open(lines, "w", encoding="utf-8") as out:
-        for i, line in enumerate(file):
-            out.write(json.dumps({"id": i, "text": line.rstrip("\n")}, ensure_ascii=False) + "\n")
-    record["texts"] = {"lines": median(a.gnomon, a.folder, a.texts, a.rounds), "json": median(a.gnomon, a.folder, lines, a.rounds),
-                       "exact": median(a.gnomon, a.folder, a.texts, a.rounds, "--recall", "1"),
-                       "rensa": by_rensa(a.texts), "datasketch": by_datasketch(a.texts)}
-    record.setdefault("runs", []).append({name: {key: found[key] for key in ("seconds", "cpu_seconds") if key in found}
-                                          for name, found in record["texts"].items()})
+    record["peers"] = {name: importlib.metadata.version(name) for name in ("rensa", "datasketch", "text-dedup", "datatrove")}
+    lines, halves = os.path.join(a.folder, "texts.jsonl"), os.path.join(a.folder, "halves")
+    with open(a.texts, encoding="utf-8", newline="\n") as file:
+        documents = [line.rstrip("\n") for line in file]
+    half = (len(documents) + 1) // 2
+    os.makedirs(halves, exist_ok=True)
+    with open(lines, "w", encoding="utf-8") as out:
+        out.writelines(json.dumps({"id": i, "text": text}, ensure_ascii=False) + "\n" for i, text in enumerate(documents))
+    for part in range(2):
+        with open(os.path.join(halves, f"{part}.jsonl"), "w", encoding="utf-8") as out:
+            out.writelines(json.dumps({"id": i, "text": documents[i]}, ensure_ascii=False) + "\n"
+                           for i in range(part * half, min((part + 1) * half, len(documents))))
+    exact = listed(a.gnomon, a.folder, a.texts)
+
+    def once(name):
+        if name in ("lines", "json", "exact"):
+            return median(a.gnomon, a.folder, lines if name == "json" else a.texts, a.rounds, *(["--recall", "1"] if name == "exact" else []))
+        if name in ("rensa", "datasketch"):
+            return (by_rensa if name == "rensa" else by_datasketch)(a.texts, exact)
+        if name == "text-dedup":
+            return by_command(name, lines, a.folder, documents, exact, pairs_of_text_dedup)
+        return by_command(name, halves, a.folder, documents, exact, lambda out: pairs_of_datatrove(out, half))
+    found = {name: once(name) for name in ("lines", "json", "exact", "rensa", "datasketch", "text-dedup", "datatrove")}
+    again = once("lines")
+    found["lines"] = max(found["lines"], again, key=lambda run: run["seconds"])
+    record["texts"] = found
+    record.setdefault("runs", []).append({name: {key: one[key] for key in ("seconds", "cpu_seconds") if key in one}
+                                          for name, one in found.items()})
     record["seeds"] = [ours(a.gnomon, a.folder, a.texts, "--seed", str(seed))["pairs"] for seed in range(20)]
 
 
@@ -181,6 +293,9 @@ def memory(a, record):
 
 
 def main():
+    if len(sys.argv) == 4 and sys.argv[1] in ("text-dedup", "datatrove"):
+        (text_dedup if sys.argv[1] == "text-dedup" else datatrove)(*sys.argv[2:])
+        return
     p = argparse.ArgumentParser()
     jobs = p.add_subparsers(dest="job", required=True)
     one = jobs.add_parser("make")
@@ -212,4 +327,5 @@ def main():
         file.write(json.dumps(record, indent=1) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
