@@ -120,7 +120,7 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
         }
     }
     start_stores(d);
-    gnomon_ngrams_start(&d->ngrams, &o);
+    gnomon_ngrams_start(&d->ngrams, &o, gnomon_context_isa_level(ctx));
     d->result.struct_size = sizeof d->result;
     const gnomon_document none = {0};
     gnomon_status status = o.checkpoint != NULL
@@ -183,7 +183,7 @@ gnomon_status gnomon_text_ngrams(gnomon_context *ctx, const gnomon_dedup_options
                    GNOMON_ARG("bytes") " is %" PRId64 "; it must not be negative", bytes);
     if (bytes == 0) return GNOMON_OK;
     GNOMON_NEED(ctx, text, "text");
-    gnomon_ngrams_start(&ngrams, &o);
+    gnomon_ngrams_start(&ngrams, &o, gnomon_context_isa_level(ctx));
     const int64_t most = gnomon_ngrams_most(&ngrams, text, bytes);
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, most), sizeof *made, "n-grams", &made));
     *count = gnomon_ngrams_of(&ngrams, text, bytes, made, made + most);
@@ -198,16 +198,19 @@ gnomon_status gnomon_text_ngrams(gnomon_context *ctx, const gnomon_dedup_options
 
 /* ---- documents ---- */
 
-enum { TASK = 16, SLICE = 1 << 19 };
+enum { TASK = 16, SLICE = 1 << 19, SLICE_MOST = 1 << 22, SMALL = 1 << 13 };
 
 /* Documents [first, first + count) of a call, of which the sets are made at once. */
 typedef struct slice {
     gnomon_dedup *d;
     const gnomon_documents *from;
-    int64_t first, count;
-    uint64_t *sets, *scratch; /* document i's at places[i - first] */
+    int64_t first, count, most; /* most: numbers of a slice, but for those of one document */
+    uint64_t *sets, *scratch;   /* document i's at places[i - first] */
+    uint64_t *small;            /* scratch of a worker, SMALL numbers, which stay in its cache */
     int64_t *places, *counts;
-    uint64_t *hashes;
+    gnomon_document *records;
+    char *to;        /* where the sets go; NULL: one after another */
+    int64_t to_size; /* of d->sets, before */
     int64_t *faults; /* of a worker: the first document that is no UTF-8, or count */
 } slice;
 
@@ -224,13 +227,57 @@ static void make_some(void *arg, int64_t task, int worker)
             continue;
         }
         if (d->options.exact) {
-            s->hashes[at] = XXH3_64bits(text, (size_t)bytes);
+            s->records[at].hash = XXH3_64bits(text, (size_t)bytes);
             continue;
         }
+        const bool small = s->places[at + 1] - s->places[at] <= SMALL;
         uint64_t *set = s->sets + s->places[at];
-        s->counts[at] = gnomon_ngrams_of(&d->ngrams, text, bytes, set, s->scratch + s->places[at]);
-        s->hashes[at] = gnomon_set_hash(set, s->counts[at]);
+        s->counts[at] =
+            gnomon_ngrams_of(&d->ngrams, text, bytes, set,
+                             small ? s->small + worker * SMALL : s->scratch + s->places[at]);
+        s->records[at].hash = gnomon_set_hash(set, s->counts[at]);
     }
+}
+
+static void copy_some(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const slice *s = arg;
+    for (int64_t at = task * TASK; at < gnomon_min((task + 1) * TASK, s->count); at++) {
+        const size_t bytes = (size_t)s->counts[at] * sizeof *s->sets;
+        const int64_t end = s->records[at].set_end - s->to_size;
+        if (bytes > 0) memcpy(s->to + end - bytes, s->sets + s->places[at], bytes);
+    }
+}
+
+/* The sets, by all threads where memory has room: it is the first touch of its pages that costs. */
+static gnomon_status append_sets(slice *s)
+{
+    gnomon_dedup *d = s->d;
+    s->to_size = d->sets.size;
+    int64_t end = s->to_size;
+    for (int64_t at = 0; at < s->count; at++)
+        s->records[at].set_end = end += s->counts[at] * (int64_t)sizeof *s->sets;
+    GNOMON_TRY(gnomon_store_claim(&d->sets, end - s->to_size, &s->to));
+    if (s->to != NULL) {
+        gnomon_parallel(d->ctx, gnomon_ceil_div(s->count, TASK), copy_some, s);
+        return GNOMON_OK;
+    }
+    for (int64_t at = 0; at < s->count; at++)
+        GNOMON_TRY(gnomon_store_append(&d->sets, s->sets + s->places[at],
+                                       s->counts[at] * (int64_t)sizeof *s->sets));
+    return GNOMON_OK;
+}
+
+static gnomon_status append_texts(slice *s)
+{
+    gnomon_dedup *d = s->d;
+    for (int64_t at = 0; at < s->count; at++) {
+        const int64_t i = s->first + at, begin = s->from->begins[i];
+        GNOMON_TRY(gnomon_store_append(&d->sets, s->from->text + begin, s->from->ends[i] - begin));
+        s->records[at].set_end = d->sets.size;
+    }
+    return GNOMON_OK;
 }
 
 static gnomon_status take_slice(slice *s)
@@ -238,26 +285,23 @@ static gnomon_status take_slice(slice *s)
     gnomon_dedup *d = s->d;
     const gnomon_documents *from = s->from;
     GNOMON_TRY(gnomon_dedup_over_texts(d, s->count, TASK, make_some, s, s->faults));
+    GNOMON_TRY(d->options.exact ? append_texts(s) : append_sets(s));
+    int64_t raw_end = d->raw.size;
+    GNOMON_TRY(gnomon_dedup_append_raw(d, from, s->first, s->count));
     for (int64_t at = 0; at < s->count; at++) {
-        const int64_t i = s->first + at, bytes = from->ends[i] - from->begins[i];
-        const char *text = from->text + from->begins[i];
-        if (d->options.exact) {
-            GNOMON_TRY(gnomon_store_append(&d->sets, text, bytes));
-        } else {
-            GNOMON_TRY(gnomon_store_append(&d->sets, s->sets + s->places[at],
-                                           s->counts[at] * (int64_t)sizeof *s->sets));
-        }
+        const int64_t i = s->first + at;
+        gnomon_document *record = &s->records[at];
         if (from->names != NULL)
             GNOMON_TRY(gnomon_store_append(&d->names, from->names[i],
                                            (int64_t)strlen(from->names[i]) + 1));
-        if (d->options.keep_raw) {
-            const bool own = from->raw_begins != NULL;
-            const char *raw = own ? from->text + from->raw_begins[i] : text;
-            GNOMON_TRY(gnomon_store_append(&d->raw, raw,
-                                           own ? from->raw_ends[i] - from->raw_begins[i] : bytes));
-        }
-        GNOMON_TRY(gnomon_dedup_append(d, bytes, s->hashes[at]));
+        raw_end += gnomon_dedup_raw_bytes(d, from, i);
+        record->raw_end = raw_end;
+        record->name_end = d->names.size;
+        record->bytes = from->ends[i] - from->begins[i];
+        gnomon_dedup_count(d, record->bytes);
     }
+    GNOMON_TRY(gnomon_store_append_shared(&d->documents, s->records,
+                                          s->count * (int64_t)sizeof *s->records));
     if (from->names != NULL) d->named = d->count;
     return GNOMON_OK;
 }
@@ -302,27 +346,32 @@ gnomon_status gnomon_dedup_check_documents(gnomon_dedup *d, const gnomon_documen
     return check_offsets(d, from, "raw_begins", from->raw_begins, from->raw_ends);
 }
 
-/* Documents from s->first on whose n-grams fit in SLICE numbers, one at least. */
+/* Documents from s->first on whose n-grams fit in a slice, one at least. */
 static int64_t cut_slice(slice *s, int64_t *numbers)
 {
     int64_t count = 0, total = 0;
-    for (int64_t i = s->first; i < s->from->count && count < SLICE / 8; i++) {
+    for (int64_t i = s->first; i < s->from->count && count < s->most / 8; i++) {
         const int64_t begin = s->from->begins[i], bytes = s->from->ends[i] - begin;
         const int64_t most = s->d->options.exact
                                  ? 0
                                  : gnomon_ngrams_most(&s->d->ngrams, s->from->text + begin, bytes);
-        if (count > 0 && total + most > SLICE) break;
+        if (count > 0 && total + most > s->most) break;
         if (s->places != NULL) s->places[count] = total;
         total += most;
         count++;
     }
+    if (s->places != NULL) s->places[count] = total;
     *numbers = total;
     return count;
 }
 
 static gnomon_status add_all(gnomon_dedup *d, const gnomon_documents *from, slice *s)
 {
+    const int64_t threads = gnomon_context_threads(d->ctx);
     int64_t numbers, most_numbers = 0, most_count = 0;
+    /* enough for all threads, and a small part of the memory */
+    s->most = gnomon_min(SLICE_MOST, gnomon_memory_limit(d->ctx) / 256);
+    s->most = gnomon_max(SLICE, gnomon_min(s->most, threads * SLICE / 2));
     for (s->first = 0; s->first < from->count; s->first += s->count) {
         s->count = cut_slice(s, &numbers);
         most_numbers = gnomon_max(most_numbers, numbers);
@@ -338,11 +387,12 @@ static gnomon_status add_all(gnomon_dedup *d, const gnomon_documents *from, slic
     }
     s->sets = d->numbers;
     s->scratch = d->numbers + d->number_room;
-    GNOMON_TRY(gnomon_alloc(d->ctx, most_count, sizeof *s->places, "documents", &s->places));
+    GNOMON_TRY(gnomon_alloc(d->ctx, most_count + 1, sizeof *s->places, "documents", &s->places));
     GNOMON_TRY(gnomon_alloc(d->ctx, most_count, sizeof *s->counts, "documents", &s->counts));
-    GNOMON_TRY(gnomon_alloc(d->ctx, most_count, sizeof *s->hashes, "documents", &s->hashes));
-    GNOMON_TRY(gnomon_alloc(d->ctx, gnomon_context_threads(d->ctx), sizeof *s->faults, "documents",
-                            &s->faults));
+    GNOMON_TRY(gnomon_alloc(d->ctx, most_count, sizeof *s->records, "documents", &s->records));
+    GNOMON_TRY(gnomon_alloc(d->ctx, threads, sizeof *s->faults, "documents", &s->faults));
+    GNOMON_TRY(
+        gnomon_alloc(d->ctx, gnomon_times(threads, SMALL), sizeof *s->small, "n-grams", &s->small));
     for (s->first = 0; s->first < from->count; s->first += s->count) {
         s->count = cut_slice(s, &numbers);
         GNOMON_TRY(gnomon_dedup_check_room(d, s->count));
@@ -403,7 +453,8 @@ gnomon_status gnomon_dedup_add(gnomon_dedup *d, const gnomon_documents *document
             d->device.texts != NULL ? gnomon_dedup_add_on_device(d, &from) : add_all(d, &from, &s);
     gnomon_free(d->ctx, s.places);
     gnomon_free(d->ctx, s.counts);
-    gnomon_free(d->ctx, s.hashes);
+    gnomon_free(d->ctx, s.records);
+    gnomon_free(d->ctx, s.small);
     gnomon_free(d->ctx, s.faults);
     if (status == GNOMON_OK && gnomon_checkpoint_due(d)) status = gnomon_checkpoint_save(d);
     d->broken = status != GNOMON_OK;

@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "dedup/device/job.h"
 #include "dedup/sort.h"
+#include "dedup/wide/wide.h"
 
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 static const uint64_t BASE = GNOMON_NGRAM_BASE, WORD = GNOMON_NGRAM_WORD;
 
-void gnomon_ngrams_start(gnomon_ngrams *n, const gnomon_dedup_options *o)
+void gnomon_ngrams_start(gnomon_ngrams *n, const gnomon_dedup_options *o, gnomon_isa isa)
 {
     *n = (gnomon_ngrams){.length = o->ngram,
                          .characters = o->characters != 0,
@@ -20,6 +21,7 @@ void gnomon_ngrams_start(gnomon_ngrams *n, const gnomon_dedup_options *o)
                          .punctuation = o->punctuation == GNOMON_PUNCTUATION_KEEP,
                          .normal = {o->normalize, o->lower == GNOMON_LOWER_FOLD,
                                     o->punctuation == GNOMON_PUNCTUATION_DROP_ALL},
+                         .wide = gnomon_wide(isa),
                          .power = 1};
     n->normalizes = n->normal.form != GNOMON_NORMAL_NONE || n->normal.fold || n->normal.spaces;
     for (int c = 0; c < 256; c++) {
@@ -237,20 +239,39 @@ static int64_t roll_some(void *user, const unsigned char *text, int64_t bytes, b
     return r->n->characters ? roll_characters(r, text, bytes) : roll_words(r, text, bytes, more);
 }
 
+/* As they come; repeated ones too. */
+static int64_t make(const gnomon_ngrams *n, const char *text, int64_t bytes, uint64_t *set)
+{
+    roller r = {.n = n, .set = set};
+    const bool plain = !n->normalizes || gnomon_normal_ascii(text, bytes) == bytes;
+    if (plain && n->wide && !n->characters) {
+        const int64_t count = gnomon_wide_words(n, text, bytes, set);
+        if (count >= 0) return count;
+    }
+    if (plain)
+        roll_some(&r, (const unsigned char *)text, bytes, false);
+    else
+        gnomon_normalize(&n->normal, text, bytes, roll_some, &r);
+    if (r.tokens > 0 && r.count == 0) set[r.count++] = gnomon_mix64(r.hash + (uint64_t)r.tokens);
+    return r.count;
+}
+
 int64_t gnomon_ngrams_of(const gnomon_ngrams *n, const char *text, int64_t bytes, uint64_t *set,
                          uint64_t *scratch)
 {
-    roller r = {.n = n, .set = set};
-    if (n->normalizes && gnomon_normal_ascii(text, bytes) < bytes)
-        gnomon_normalize(&n->normal, text, bytes, roll_some, &r);
+    const int64_t count = make(n, text, bytes, set);
+    if (n->wide)
+        gnomon_wide_sort(set, scratch, count);
     else
-        roll_some(&r, (const unsigned char *)text, bytes, false);
-    if (r.tokens > 0 && r.count == 0) set[r.count++] = gnomon_mix64(r.hash + (uint64_t)r.tokens);
-    const int64_t count = r.count;
-    gnomon_sort_hashes(set, scratch, count);
+        gnomon_sort_hashes(set, scratch, count);
     int64_t kept = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (i == 0 || set[i] != set[i - 1]) set[kept++] = set[i];
+    uint64_t last = count > 0 ? ~set[0] : 0;
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t one = set[i];
+        set[kept] = one;
+        kept += one != last;
+        last = one;
+    }
     return kept;
 }
 

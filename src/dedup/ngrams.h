@@ -3,6 +3,7 @@
 #define GNOMON_DEDUP_NGRAMS_H
 
 #include "base/arithmetic.h"
+#include "base/isa.h"
 #include "dedup/normal.h"
 
 #include <gnomon/dedup.h>
@@ -18,10 +19,12 @@ typedef struct gnomon_ngrams {
     bool normalizes;
     gnomon_normal normal;
     unsigned char map[256]; /* of a byte: 0 where it is between words, else as what it counts */
+    bool wide;              /* by AVX-512; see wide/wide.h */
     uint64_t power;         /* of the oldest word in a rolling hash */
 } gnomon_ngrams;
 
-void gnomon_ngrams_start(gnomon_ngrams *ngrams, const gnomon_dedup_options *options);
+void gnomon_ngrams_start(gnomon_ngrams *ngrams, const gnomon_dedup_options *options,
+                         gnomon_isa isa);
 /* The most n-grams that a text has. */
 int64_t gnomon_ngrams_most(const gnomon_ngrams *ngrams, const char *text, int64_t bytes);
 /* Writes the distinct n-grams, ascending, to set; scratch has room for as many. Returns how many

@@ -112,6 +112,17 @@ enum { GNOMON_NAME_MOST = 1 << 20 };
 /* documents.c */
 /* One more document of so many bytes of text is there. */
 void gnomon_dedup_count(gnomon_dedup *d, int64_t bytes);
+/* Keeps the raw bytes of documents [first, first + count) of a call, where they are asked for;
+ * those that follow one another go at once. */
+gnomon_status gnomon_dedup_append_raw(gnomon_dedup *d, const gnomon_documents *from, int64_t first,
+                                      int64_t count);
+static inline int64_t gnomon_dedup_raw_bytes(const gnomon_dedup *d, const gnomon_documents *from,
+                                             int64_t i)
+{
+    if (!d->options.keep_raw) return 0;
+    return from->raw_begins != NULL ? from->raw_ends[i] - from->raw_begins[i]
+                                    : from->ends[i] - from->begins[i];
+}
 /* A document's set (text), raw bytes and name (NULL: none) have been appended. */
 gnomon_status gnomon_dedup_append(gnomon_dedup *d, int64_t bytes, uint64_t hash);
 /* Whether a caller's documents are sound. */

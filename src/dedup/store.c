@@ -120,15 +120,24 @@ static void copy_some(void *arg, int64_t task, int worker)
     memcpy(c->to + begin, c->from + begin, (size_t)gnomon_min(COPIED, c->bytes - begin));
 }
 
-gnomon_status gnomon_store_append_shared(gnomon_store *s, const void *data, int64_t bytes)
+gnomon_status gnomon_store_claim(gnomon_store *s, int64_t bytes, char **to)
 {
-    if (bytes < 2 * COPIED || bytes > s->most - s->held) return gnomon_store_append(s, data, bytes);
+    *to = NULL;
+    if (bytes == 0 || bytes > s->most - s->held) return GNOMON_OK;
     if (s->held + bytes > s->room)
         GNOMON_TRY(enlarge(s, gnomon_min(gnomon_max(2 * s->room, s->held + bytes), s->most)));
-    copying c = {s->data + s->held, data, bytes};
-    gnomon_parallel(s->ctx, gnomon_ceil_div(bytes, COPIED), copy_some, &c);
+    *to = s->data + s->held;
     s->held += bytes;
     s->size += bytes;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_store_append_shared(gnomon_store *s, const void *data, int64_t bytes)
+{
+    copying c = {NULL, data, bytes};
+    if (bytes >= 2 * COPIED) GNOMON_TRY(gnomon_store_claim(s, bytes, &c.to));
+    if (c.to == NULL) return gnomon_store_append(s, data, bytes);
+    gnomon_parallel(s->ctx, gnomon_ceil_div(bytes, COPIED), copy_some, &c);
     return GNOMON_OK;
 }
 

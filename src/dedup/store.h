@@ -24,7 +24,11 @@ typedef struct gnomon_store {
 void gnomon_store_start(gnomon_store *store, gnomon_context *ctx, const char *folder, int64_t most);
 /* Errors: MEMORY, IO (a full disk). */
 gnomon_status gnomon_store_append(gnomon_store *store, const void *data, int64_t bytes);
-/* The same by all of the context's threads, where there are many bytes and memory has room. */
+/* Appends bytes that the caller writes to *to, before any other call; NULL: memory has no room for
+ * them, or there are none, and nothing is appended. Errors: MEMORY. */
+gnomon_status gnomon_store_claim(gnomon_store *store, int64_t bytes, char **to);
+/* The same as append by all of the context's threads, where there are many bytes and memory has
+ * room. */
 gnomon_status gnomon_store_append_shared(gnomon_store *store, const void *data, int64_t bytes);
 /* What is held goes to the file. */
 gnomon_status gnomon_store_flush(gnomon_store *store);

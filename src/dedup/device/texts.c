@@ -204,28 +204,20 @@ static gnomon_status make_own(sending *s)
     return GNOMON_OK;
 }
 
-/* What of the documents is not their sets: raw bytes that follow one another go at once. */
+/* What of the documents is not their sets. */
 static gnomon_status keep_others(sending *s)
 {
     gnomon_dedup *d = s->d;
     const gnomon_documents *from = s->from;
-    const int64_t *begins = from->raw_begins != NULL ? from->raw_begins : from->begins;
-    const int64_t *ends = from->raw_begins != NULL ? from->raw_ends : from->ends;
-    int64_t raw_end = d->raw.size, begin = s->first;
+    int64_t raw_end = d->raw.size;
+    GNOMON_TRY(gnomon_dedup_append_raw(d, from, s->first, s->count));
     for (int64_t at = 0; at < s->count; at++) {
         const int64_t i = s->first + at;
         gnomon_waiting *w = &s->part->documents[at];
         if (from->names != NULL)
             GNOMON_TRY(gnomon_store_append(&d->names, from->names[i],
                                            (int64_t)strlen(from->names[i]) + 1));
-        if (d->options.keep_raw) {
-            raw_end += ends[i] - begins[i];
-            if (at + 1 == s->count || begins[i + 1] != ends[i]) {
-                GNOMON_TRY(gnomon_store_append_shared(&d->raw, from->text + begins[begin],
-                                                      ends[i] - begins[begin]));
-                begin = i + 1;
-            }
-        }
+        raw_end += gnomon_dedup_raw_bytes(d, from, i);
         w->bytes = from->ends[i] - from->begins[i];
         w->raw_end = raw_end;
         w->name_end = d->names.size;

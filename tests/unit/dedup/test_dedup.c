@@ -4,6 +4,7 @@
 #include "dedup/minhash.h"
 #include "dedup/sort.h"
 #include "dedup/state.h"
+#include "dedup/wide/wide.h"
 #include "refusal.h"
 
 #include <gnomon/dedup.h>
@@ -235,19 +236,26 @@ static int by_value(const void *x, const void *y)
 static void sorts(void **unused)
 {
     (void)unused;
-    static const int counts[] = {0, 1, 24, 25, 100, 1023, 1024, 4095, 4096, 20000};
+    static const int counts[] = {0,   1,   12,  13,   24,   25,   63,   64,   65,   100,  127,
+                                 128, 129, 700, 1023, 1024, 4095, 4096, 8191, 8192, 20000};
     uint64_t *a = malloc(20000 * 8), *b = malloc(20000 * 8), *scratch = malloc(20000 * 8);
-    for (int law = 0; law < 4; law++) {
+    for (int law = 0; law < 6; law++) {
         for (size_t n = 0; n < sizeof counts / sizeof counts[0]; n++) {
-            for (int way = 0; way < 3; way++) {
+            for (int way = gnomon_isa_available(GNOMON_ISA_AVX512) ? 0 : 1; way < 4; way++) {
                 const int count = counts[n];
                 for (int i = 0; i < count; i++) {
                     const uint64_t x = gnomon_mix64((uint64_t)i + 1);
-                    a[i] = b[i] = law == 0 ? x : law == 1 ? 7 : law == 2 ? x % 5 : x >> 40;
+                    a[i] = b[i] = law == 0   ? x
+                                  : law == 1 ? 7
+                                  : law == 2 ? x % 5
+                                  : law == 3 ? x >> 40
+                                  : law == 4 ? UINT64_MAX - x % 2
+                                             : (uint64_t)(count - i) << 57;
                 }
-                if (way == 0) gnomon_sort_hashes(a, scratch, count);
-                if (way == 1) gnomon_sort_digits(a, scratch, count);
-                if (way == 2) gnomon_sort_numbers(a, count);
+                if (way == 0) gnomon_wide_sort(a, scratch, count);
+                if (way == 1) gnomon_sort_hashes(a, scratch, count);
+                if (way == 2) gnomon_sort_digits(a, scratch, count);
+                if (way == 3) gnomon_sort_numbers(a, count);
                 qsort(b, (size_t)count, sizeof *b, by_value);
                 assert_memory_equal(a, b, (size_t)count * sizeof *a);
             }

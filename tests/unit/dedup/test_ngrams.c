@@ -116,11 +116,15 @@ static void same(const char *text, int64_t bytes)
         o.characters = characters;
         o.lower = lower ? GNOMON_LOWER_ASCII : GNOMON_LOWER_NONE;
         o.punctuation = punctuation ? GNOMON_PUNCTUATION_KEEP : GNOMON_PUNCTUATION_DROP;
-        gnomon_ngrams_start(&n, &o);
-        const int64_t count = gnomon_ngrams_of(&n, copy, bytes, set, scratch);
-        assert_true(count <= gnomon_ngrams_most(&n, copy, bytes));
-        assert_int_equal(count, plainly(text, bytes, size, characters, lower, punctuation, due));
-        assert_memory_equal(set, due, (size_t)count * sizeof *set);
+        const int64_t wanted = plainly(text, bytes, size, characters, lower, punctuation, due);
+        for (int isa = GNOMON_ISA_PORTABLE; isa <= GNOMON_ISA_AVX512; isa++) {
+            if (!gnomon_isa_available((gnomon_isa)isa)) continue;
+            gnomon_ngrams_start(&n, &o, (gnomon_isa)isa);
+            const int64_t count = gnomon_ngrams_of(&n, copy, bytes, set, scratch);
+            assert_true(count <= gnomon_ngrams_most(&n, copy, bytes));
+            assert_int_equal(count, wanted);
+            assert_memory_equal(set, due, (size_t)count * sizeof *set);
+        }
     }
     free(copy);
 }
