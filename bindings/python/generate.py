@@ -98,6 +98,8 @@ class Headers:
         text = re.sub(r"^[ \t]*#[^\n]*", " ", text, flags=re.M)
         text = re.sub(r'extern "C" \{', " ", text)
         text = re.sub(r"static inline [^{]*\{.*?\n\}", " ", text, flags=re.S)
+        text = re.sub(r"^struct \w+;", " ", text, flags=re.M)  # of another header
+        text = re.sub(r"\bstruct (\w+) \*", r"\1 *", text)
         text = re.sub(r"typedef enum (\w+) \{(.*?)\} \w+;|enum \{(.*?)\};", self._take_enum, text, flags=re.S)
         text = re.sub(r"typedef struct (\w+) \{(.*?)\} \w+;", self._take_struct, text, flags=re.S)
         text = text.replace("GNOMON_API", " ")

@@ -37,6 +37,8 @@
 
 #include <gnomon/search.h>
 
+struct gnomon_comm; /* gnomon/comm.h */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -99,12 +101,19 @@ typedef struct gnomon_join_options {
     void *device_stream; /* a cudaStream_t of the context's GPU: the call reads views in the GPU's
                             memory behind what this stream has to do so far. Its results are
                             complete on return. NULL (default): behind the legacy default stream */
+    const struct gnomon_comm *comm; /* the ranks that share the join (gnomon/comm.h). All make the
+                                       same call, of the same points and options but for sink,
+                                       counts and result. Rank 0 has the pairs, in the same order
+                                       and with the same bits as without; what the others' sinks
+                                       and counts would receive, it does. Its result has the sums
+                                       of compared, verified and bands; the others' are of their
+                                       own rows. On the CPU. NULL (default): this process alone */
 } gnomon_join_options;
 
 #define GNOMON_JOIN_OPTIONS_INIT                                                              \
     {                                                                                         \
         sizeof(gnomon_join_options), GNOMON_L2, 0.0, 0, 0, 0, 1.0, 0, GNOMON_JOIN_AUTO, NULL, \
-            NULL, NULL, NULL, 0, NULL                                                         \
+            NULL, NULL, NULL, 0, NULL, NULL                                                   \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_join_options_init(gnomon_join_options *options, size_t size);

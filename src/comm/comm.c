@@ -7,6 +7,7 @@
 #include "base/options.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 GNOMON_OPTIONS_INIT(gnomon_comm, GNOMON_COMM_INIT)
@@ -132,4 +133,23 @@ gnomon_status gnomon_comm_agree(gnomon_context *ctx, const gnomon_comm *given, i
     *code = t.code;
     if (rank != NULL) *rank = t.rank;
     return GNOMON_OK;
+}
+
+void gnomon_comm_note(gnomon_context *ctx, gnomon_comm_failure *bad, gnomon_status status, int rank,
+                      const char *text)
+{
+    if (status == GNOMON_OK || bad->status != GNOMON_OK) return;
+    bad->status = (int32_t)status;
+    bad->rank = rank;
+    snprintf(bad->text, sizeof bad->text, "%s", text != NULL ? text : gnomon_last_error(ctx));
+}
+
+gnomon_status gnomon_comm_end(gnomon_context *ctx, const gnomon_comm *comm,
+                              gnomon_comm_failure *bad)
+{
+    GNOMON_TRY(gnomon_comm_broadcast(ctx, comm, bad, sizeof *bad));
+    const gnomon_status status = (gnomon_status)bad->status;
+    bad->text[sizeof bad->text - 1] = '\0';
+    if (status == GNOMON_OK || bad->rank == comm->rank) return status;
+    return gnomon_fail(ctx, status, "rank %d: %s", bad->rank, bad->text);
 }

@@ -19,7 +19,8 @@ typedef enum gnomon_message_kind {
     GNOMON_MESSAGE_GO = 4,        /* the piece is taken: send the next one */
     GNOMON_MESSAGE_CODES = 5,     /* of gnomon_comm_agree */
     GNOMON_MESSAGE_NEIGHBORS = 6, /* answers of a search in a part of the base */
-    GNOMON_MESSAGE_FAILURE = 7    /* a status and its text, in the place of any other */
+    GNOMON_MESSAGE_FAILURE = 7,   /* a status and its text, in the place of any other */
+    GNOMON_MESSAGE_PAIRS = 8      /* pairs of a join, or a rank's last word of it */
 } gnomon_message_kind;
 
 /* A message that was received. Zeroed before the first; the buffer is used again. */
@@ -46,5 +47,19 @@ gnomon_status gnomon_message_receive(gnomon_context *ctx, const gnomon_comm *com
 gnomon_status gnomon_message_failed(gnomon_context *ctx, const gnomon_comm *comm,
                                     const gnomon_message *message);
 void gnomon_message_drop(gnomon_context *ctx, gnomon_message *message);
+
+/* A failure under way: the first one, whose it is, and what that rank says of it. Zeroed: none. */
+typedef struct gnomon_comm_failure {
+    int32_t status, rank;
+    char text[480];
+} gnomon_comm_failure;
+
+/* Takes a failure down, unless it is OK or one is known already. text NULL: the context's. */
+void gnomon_comm_note(gnomon_context *ctx, gnomon_comm_failure *bad, gnomon_status status, int rank,
+                      const char *text);
+/* What rank 0 has heard becomes that of all: its status, and the text that names the rank. Errors:
+ * those of gnomon_comm_broadcast. */
+gnomon_status gnomon_comm_end(gnomon_context *ctx, const gnomon_comm *comm,
+                              gnomon_comm_failure *bad);
 
 #endif

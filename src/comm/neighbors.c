@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/options.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* The fixed part of such a message: docs/reference/formats.md. */
@@ -94,22 +93,6 @@ static gnomon_status read_answers(gnomon_context *ctx, const gnomon_search *s, i
     return GNOMON_OK;
 }
 
-/* A failure under way: the first one, whose it is, and what that rank says of it. */
-typedef struct failure {
-    int32_t status, rank;
-    char text[480];
-} failure;
-
-/* text NULL: the context's. */
-static void note(gnomon_context *ctx, failure *bad, gnomon_status status, int rank,
-                 const char *text)
-{
-    if (status == GNOMON_OK || bad->status != GNOMON_OK) return;
-    bad->status = (int32_t)status;
-    bad->rank = rank;
-    snprintf(bad->text, sizeof bad->text, "%s", text != NULL ? text : gnomon_last_error(ctx));
-}
-
 /* Adds what a child has found. */
 static gnomon_status add_child(gnomon_context *ctx, int child, gnomon_search *s,
                                gnomon_neighbors *found, const gnomon_message *message)
@@ -123,7 +106,7 @@ static gnomon_status add_child(gnomon_context *ctx, int child, gnomon_search *s,
 }
 
 static gnomon_status merge_up(gnomon_context *ctx, const gnomon_comm *comm, gnomon_search *s,
-                              gnomon_neighbors *found, failure *bad)
+                              gnomon_neighbors *found, gnomon_comm_failure *bad)
 {
     gnomon_message message = {0};
     gnomon_status status = GNOMON_OK;
@@ -134,9 +117,9 @@ static gnomon_status merge_up(gnomon_context *ctx, const gnomon_comm *comm, gnom
         status = gnomon_message_receive(ctx, comm, child, GNOMON_MESSAGE_NEIGHBORS, &message);
         if (status != GNOMON_OK) continue;
         if (message.kind == GNOMON_MESSAGE_FAILURE)
-            note(ctx, bad, message.status, message.rank, message.data);
+            gnomon_comm_note(ctx, bad, message.status, message.rank, message.data);
         else if (bad->status == GNOMON_OK)
-            note(ctx, bad, add_child(ctx, child, s, found, &message), comm->rank, NULL);
+            gnomon_comm_note(ctx, bad, add_child(ctx, child, s, found, &message), comm->rank, NULL);
     }
     gnomon_message_drop(ctx, &message);
     if (status != GNOMON_OK || comm->rank == 0) return status;
@@ -144,23 +127,13 @@ static gnomon_status merge_up(gnomon_context *ctx, const gnomon_comm *comm, gnom
     char *body = NULL;
     int64_t bytes = 0;
     if (bad->status == GNOMON_OK)
-        note(ctx, bad, pack_answers(ctx, s, found, &body, &bytes), comm->rank, NULL);
+        gnomon_comm_note(ctx, bad, pack_answers(ctx, s, found, &body, &bytes), comm->rank, NULL);
     status = bad->status == GNOMON_OK
                  ? gnomon_message_send(ctx, comm, parent, GNOMON_MESSAGE_NEIGHBORS, body, bytes)
                  : gnomon_message_fail(ctx, comm, parent, bad->rank, (gnomon_status)bad->status,
                                        bad->text);
     gnomon_free(ctx, body);
     return status;
-}
-
-/* What rank 0 has heard becomes that of all. */
-static gnomon_status agree(gnomon_context *ctx, const gnomon_comm *comm, failure *bad)
-{
-    GNOMON_TRY(gnomon_comm_broadcast(ctx, comm, bad, sizeof *bad));
-    const gnomon_status status = (gnomon_status)bad->status;
-    bad->text[sizeof bad->text - 1] = '\0';
-    if (status == GNOMON_OK || bad->rank == comm->rank) return status;
-    return gnomon_fail(ctx, status, "rank %d: %s", bad->rank, bad->text);
 }
 
 gnomon_status gnomon_comm_neighbors(gnomon_context *ctx, const gnomon_comm *given,
@@ -173,12 +146,12 @@ gnomon_status gnomon_comm_neighbors(gnomon_context *ctx, const gnomon_comm *give
     GNOMON_FAIL_IF(search->ctx != ctx, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("search") " belongs to another context");
     GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_neighbors, out));
-    failure bad = {0};
-    note(ctx, &bad, gnomon_search_finish_partial(search, &found), comm.rank, NULL);
+    gnomon_comm_failure bad = {0};
+    gnomon_comm_note(ctx, &bad, gnomon_search_finish_partial(search, &found), comm.rank, NULL);
     gnomon_status status = merge_up(ctx, &comm, search, &found, &bad);
     if (status == GNOMON_OK && comm.rank == 0 && bad.status == GNOMON_OK)
-        note(ctx, &bad, gnomon_neighbors_check(search, &found), 0, NULL);
-    if (status == GNOMON_OK) status = agree(ctx, &comm, &bad);
+        gnomon_comm_note(ctx, &bad, gnomon_neighbors_check(search, &found), 0, NULL);
+    if (status == GNOMON_OK) status = gnomon_comm_end(ctx, &comm, &bad);
     if (status == GNOMON_OK && comm.rank == 0) gnomon_return_result(out, &found, sizeof found);
     gnomon_neighbors_free(ctx, &found);
     return status;

@@ -301,11 +301,16 @@ static int64_t work_of(const gnomon_join_state *join, int64_t row)
 static gnomon_status all_bands(bands *b)
 {
     gnomon_join_state *join = b->join;
-    const int64_t total = join->p.rows;
     int64_t rows = b->rows;
-    if (join->q.rows == 0 && join->next_row < total) return gnomon_join_hand_out(join, total);
-    while (join->next_row < total && !join->full) {
-        const int64_t row = join->next_row;
+    bool more;
+    for (;;) {
+        GNOMON_TRY(gnomon_join_more(join, &more));
+        if (!more) return GNOMON_OK;
+        const int64_t row = join->next_row, total = join->end_row;
+        if (join->q.rows == 0) {
+            GNOMON_TRY(gnomon_join_hand_out(join, total));
+            continue;
+        }
         GNOMON_TRY(choose_sketch(b));
         if (rows > b->rows) rows = b->rows;
         const int64_t count = total - row < rows ? total - row : rows;
@@ -323,7 +328,6 @@ static gnomon_status all_bands(bands *b)
         if (!join->sample)
             GNOMON_TRY(gnomon_progress(join->ctx, "join", work_of(join, row + count), WORK));
     }
-    return GNOMON_OK;
 }
 
 gnomon_status gnomon_join_check(gnomon_join_state *join)

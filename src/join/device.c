@@ -169,3 +169,14 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
     gnomon_device_call call;
     return gnomon_device_run(&call, join->ctx, GNOMON_BY_CONTEXT, &step, &t, done);
 }
+
+gnomon_status gnomon_join_refuse_device(const gnomon_join_state *join)
+{
+    const char *view = there(join);
+    GNOMON_FAIL_IF(view != NULL, join->ctx, GNOMON_ERROR_DEVICE,
+                   GNOMON_ARG("%s") " lies in a device's memory; joins of several ranks run on the "
+                                    "CPU",
+                   view);
+    return gnomon_device_refuse(join->ctx, GNOMON_BY_CONTEXT,
+                                "joins of several ranks run on the CPU");
+}

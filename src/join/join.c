@@ -123,8 +123,12 @@ static gnomon_status check_sides(gnomon_join_state *join)
  * whole only where hashing is thought of: an exact join makes them piece by piece. */
 static gnomon_status try_device(gnomon_join_state *join, bool *done)
 {
-    GNOMON_TRY(gnomon_join_on_device(join, done));
-    if (*done) return GNOMON_OK;
+    if (gnomon_join_divided(join->ranks)) {
+        GNOMON_TRY(gnomon_join_refuse_device(join));
+    } else {
+        GNOMON_TRY(gnomon_join_on_device(join, done));
+        if (*done) return GNOMON_OK;
+    }
     if (join->p.csr == NULL) return gnomon_join_check(join);
     const bool whole =
         gnomon_metric_of_sets(join->options.metric) || gnomon_join_wants_hashes(join);
@@ -155,10 +159,15 @@ static gnomon_status run(gnomon_join_state *join)
     r->method = GNOMON_JOIN_EXACT;
     r->recall = 1;
     r->rows_done = join->options.first_row;
+    const bool divided = gnomon_join_divided(join->ranks);
     gnomon_status status = check_sides(join);
+    if (status == GNOMON_OK && divided) status = gnomon_join_ranks_begin(join);
     if (status == GNOMON_OK) status = gnomon_join_out_open(join);
     if (status == GNOMON_OK) status = work(join);
-    if (status == GNOMON_OK) status = gnomon_join_finish(join);
+    if (status == GNOMON_OK && divided) status = gnomon_join_ranks_collect(join);
+    if (status == GNOMON_OK && (!divided || join->ranks->comm.rank == 0))
+        status = gnomon_join_finish(join);
+    if (divided) status = gnomon_join_ranks_end(join->ranks, r, status);
     gnomon_join_drop_prefix(join);
     gnomon_join_out_close(join);
     if (join->p.rows == join->options.first_row) r->rows_done = join->p.rows;
@@ -168,11 +177,11 @@ static gnomon_status run(gnomon_join_state *join)
 }
 
 static gnomon_status open_state(gnomon_join_state *join, gnomon_context *ctx,
-                                const gnomon_join_options *options, gnomon_join_result *result,
-                                gnomon_join_result *own)
+                                gnomon_join_ranks *ranks, const gnomon_join_options *options,
+                                gnomon_join_result *result, gnomon_join_result *own)
 {
     *own = (gnomon_join_result){.struct_size = sizeof *own};
-    *join = (gnomon_join_state){.ctx = ctx, .result = own, .given = result};
+    *join = (gnomon_join_state){.ctx = ctx, .ranks = ranks, .result = own, .given = result};
     if (result != NULL) GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "result", gnomon_join_result, result));
     return copy_options(ctx, options, &join->options);
 }
@@ -183,54 +192,13 @@ static gnomon_side side_of(const gnomon_matrix *m, const char *name)
         .name = name, .dense = m, .rows = m->rows, .cols = m->cols, .dtype = m->dtype};
 }
 
-/* Dense rows of weights are taken as sparse ones. */
-static gnomon_status join_as_sparse(gnomon_context *ctx, const gnomon_matrix *p,
-                                    const gnomon_matrix *q, const gnomon_join_options *options,
-                                    gnomon_join_result *result)
-{
-    const bool there = p->memory != GNOMON_HOST || (q != NULL && q->memory != GNOMON_HOST);
-    GNOMON_FAIL_IF(
-        there, ctx, GNOMON_ERROR_DEVICE,
-        GNOMON_ARG("%s") " lies in a device's memory; joins by this metric run on the CPU",
-        p->memory != GNOMON_HOST ? "p" : "q");
-    gnomon_csr p_rows = {0}, q_rows = {0};
-    gnomon_status status = gnomon_csr_from_dense(ctx, p, 0, p->rows, &p_rows);
-    if (status == GNOMON_OK && q != NULL)
-        status = gnomon_csr_from_dense(ctx, q, 0, q->rows, &q_rows);
-    if (status == GNOMON_OK)
-        status = gnomon_join_csr(ctx, &p_rows, q != NULL ? &q_rows : NULL, options, result);
-    gnomon_csr_drop(ctx, &p_rows);
-    gnomon_csr_drop(ctx, &q_rows);
-    return status;
-}
-
-gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p, const gnomon_matrix *q,
-                          const gnomon_join_options *options, gnomon_join_result *result)
+static gnomon_status join_csr(gnomon_context *ctx, gnomon_join_ranks *ranks, const gnomon_csr *p,
+                              const gnomon_csr *q, const gnomon_join_options *options,
+                              gnomon_join_result *result)
 {
     gnomon_join_state join;
     gnomon_join_result own;
-    GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(open_state(&join, ctx, options, result, &own));
-    const gnomon_metric metric = join.options.metric;
-    const bool sets = gnomon_metric_of_sets(metric);
-    GNOMON_FAIL_IF(sets && !gnomon_metric_takes(metric, GNOMON_POINTS_DENSE), ctx,
-                   GNOMON_ERROR_UNSUPPORTED, "%s takes sparse points", gnomon_metric_name(metric));
-    GNOMON_TRY(gnomon_check_anywhere(ctx, p, "p", false));
-    if (q != NULL) GNOMON_TRY(gnomon_check_anywhere(ctx, q, "q", false));
-    if (sets) return join_as_sparse(ctx, p, q, options, result);
-    join.self = q == NULL;
-    join.p = side_of(p, "p");
-    join.q = q == NULL ? join.p : side_of(q, "q");
-    return run(&join);
-}
-
-gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gnomon_csr *q,
-                              const gnomon_join_options *options, gnomon_join_result *result)
-{
-    gnomon_join_state join;
-    gnomon_join_result own;
-    GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(open_state(&join, ctx, options, result, &own));
+    GNOMON_TRY(open_state(&join, ctx, ranks, options, result, &own));
     const gnomon_metric_row *metric = gnomon_metric_row_of(join.options.metric);
     GNOMON_FAIL_IF(metric->sets == NULL && metric->sparse == NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
                    "%s takes dense points", gnomon_metric_name(join.options.metric));
@@ -247,6 +215,47 @@ gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gn
     return status;
 }
 
+/* Dense rows of weights are taken as sparse ones. */
+static gnomon_status join_as_sparse(gnomon_context *ctx, gnomon_join_ranks *ranks,
+                                    const gnomon_matrix *p, const gnomon_matrix *q,
+                                    const gnomon_join_options *options, gnomon_join_result *result)
+{
+    const bool there = p->memory != GNOMON_HOST || (q != NULL && q->memory != GNOMON_HOST);
+    GNOMON_FAIL_IF(
+        there, ctx, GNOMON_ERROR_DEVICE,
+        GNOMON_ARG("%s") " lies in a device's memory; joins by this metric run on the CPU",
+        p->memory != GNOMON_HOST ? "p" : "q");
+    gnomon_csr p_rows = {0}, q_rows = {0};
+    gnomon_status status = gnomon_csr_from_dense(ctx, p, 0, p->rows, &p_rows);
+    if (status == GNOMON_OK && q != NULL)
+        status = gnomon_csr_from_dense(ctx, q, 0, q->rows, &q_rows);
+    if (status == GNOMON_OK)
+        status = join_csr(ctx, ranks, &p_rows, q != NULL ? &q_rows : NULL, options, result);
+    gnomon_csr_drop(ctx, &p_rows);
+    gnomon_csr_drop(ctx, &q_rows);
+    return status;
+}
+
+static gnomon_status join_dense(gnomon_context *ctx, gnomon_join_ranks *ranks,
+                                const gnomon_matrix *p, const gnomon_matrix *q,
+                                const gnomon_join_options *options, gnomon_join_result *result)
+{
+    gnomon_join_state join;
+    gnomon_join_result own;
+    GNOMON_TRY(open_state(&join, ctx, ranks, options, result, &own));
+    const gnomon_metric metric = join.options.metric;
+    const bool sets = gnomon_metric_of_sets(metric);
+    GNOMON_FAIL_IF(sets && !gnomon_metric_takes(metric, GNOMON_POINTS_DENSE), ctx,
+                   GNOMON_ERROR_UNSUPPORTED, "%s takes sparse points", gnomon_metric_name(metric));
+    GNOMON_TRY(gnomon_check_anywhere(ctx, p, "p", false));
+    if (q != NULL) GNOMON_TRY(gnomon_check_anywhere(ctx, q, "q", false));
+    if (sets) return join_as_sparse(ctx, ranks, p, q, options, result);
+    join.self = q == NULL;
+    join.p = side_of(p, "p");
+    join.q = q == NULL ? join.p : side_of(q, "q");
+    return run(&join);
+}
+
 static gnomon_status check_join_side(gnomon_context *ctx, const gnomon_join_side *side,
                                      const char *name)
 {
@@ -258,8 +267,8 @@ static gnomon_status check_join_side(gnomon_context *ctx, const gnomon_join_side
 }
 
 /* The dense rows of one side as sparse ones. */
-static gnomon_status join_mixed_as_sparse(gnomon_context *ctx, const gnomon_join_side *p,
-                                          const gnomon_join_side *q,
+static gnomon_status join_mixed_as_sparse(gnomon_context *ctx, gnomon_join_ranks *ranks,
+                                          const gnomon_join_side *p, const gnomon_join_side *q,
                                           const gnomon_join_options *options,
                                           gnomon_join_result *result)
 {
@@ -267,8 +276,8 @@ static gnomon_status join_mixed_as_sparse(gnomon_context *ctx, const gnomon_join
     gnomon_csr rows = {0};
     gnomon_status status = gnomon_csr_from_dense(ctx, dense, 0, dense->rows, &rows);
     if (status == GNOMON_OK)
-        status = gnomon_join_csr(ctx, p->dense != NULL ? &rows : p->sparse,
-                                 q->dense != NULL ? &rows : q->sparse, options, result);
+        status = join_csr(ctx, ranks, p->dense != NULL ? &rows : p->sparse,
+                          q->dense != NULL ? &rows : q->sparse, options, result);
     gnomon_csr_drop(ctx, &rows);
     return status;
 }
@@ -289,20 +298,19 @@ static gnomon_status join_mixed(gnomon_join_state *join, const gnomon_join_side 
     return run(join);
 }
 
-gnomon_status gnomon_join_sides(gnomon_context *ctx, const gnomon_join_side *p,
-                                const gnomon_join_side *q, const gnomon_join_options *options,
-                                gnomon_join_result *result)
+static gnomon_status join_sides(gnomon_context *ctx, gnomon_join_ranks *ranks,
+                                const gnomon_join_side *p, const gnomon_join_side *q,
+                                const gnomon_join_options *options, gnomon_join_result *result)
 {
     gnomon_join_state join;
     gnomon_join_result own;
     gnomon_form form = {0};
-    GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_FAIL_IF(p == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("p") " is NULL");
     if (p->sparse == NULL && p->dense != NULL && (q == NULL || (q->sparse == NULL && q->dense)))
-        return gnomon_join(ctx, p->dense, q != NULL ? q->dense : NULL, options, result);
+        return join_dense(ctx, ranks, p->dense, q != NULL ? q->dense : NULL, options, result);
     if (p->dense == NULL && p->sparse != NULL && (q == NULL || (q->dense == NULL && q->sparse)))
-        return gnomon_join_csr(ctx, p->sparse, q != NULL ? q->sparse : NULL, options, result);
-    GNOMON_TRY(open_state(&join, ctx, options, result, &own));
+        return join_csr(ctx, ranks, p->sparse, q != NULL ? q->sparse : NULL, options, result);
+    GNOMON_TRY(open_state(&join, ctx, ranks, options, result, &own));
     GNOMON_TRY(check_join_side(ctx, p, "p"));
     if (q == NULL) return GNOMON_OK;
     GNOMON_TRY(check_join_side(ctx, q, "q"));
@@ -328,7 +336,7 @@ gnomon_status gnomon_join_sides(gnomon_context *ctx, const gnomon_join_side *p,
         }
     }
     return form.dense ? join_mixed(&join, p, q, form.why)
-                      : join_mixed_as_sparse(ctx, p, q, options, result);
+                      : join_mixed_as_sparse(ctx, ranks, p, q, options, result);
 }
 
 static gnomon_status side_to_read(gnomon_context *ctx, const gnomon_join_points *points,
@@ -353,14 +361,13 @@ static gnomon_status side_to_read(gnomon_context *ctx, const gnomon_join_points 
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *p,
-                                 const gnomon_join_points *q, const gnomon_join_options *options,
-                                 gnomon_join_result *result)
+static gnomon_status join_stream(gnomon_context *ctx, gnomon_join_ranks *ranks,
+                                 const gnomon_join_points *p, const gnomon_join_points *q,
+                                 const gnomon_join_options *options, gnomon_join_result *result)
 {
     gnomon_join_state join;
     gnomon_join_result own;
-    GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(open_state(&join, ctx, options, result, &own));
+    GNOMON_TRY(open_state(&join, ctx, ranks, options, result, &own));
     GNOMON_FAIL_IF(gnomon_metric_of_sets(join.options.metric), ctx, GNOMON_ERROR_UNSUPPORTED,
                    "%s takes sparse points", gnomon_metric_name(join.options.metric));
     GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
@@ -386,15 +393,14 @@ static gnomon_status sparse_side_to_read(gnomon_context *ctx, const gnomon_join_
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_join_stream_csr(gnomon_context *ctx, const gnomon_join_rows *p,
-                                     const gnomon_join_rows *q, const gnomon_join_options *options,
-                                     gnomon_join_result *result)
+static gnomon_status join_stream_csr(gnomon_context *ctx, gnomon_join_ranks *ranks,
+                                     const gnomon_join_rows *p, const gnomon_join_rows *q,
+                                     const gnomon_join_options *options, gnomon_join_result *result)
 {
     gnomon_join_state join;
     gnomon_join_result own;
     gnomon_csr p_shell, q_shell;
-    GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(open_state(&join, ctx, options, result, &own));
+    GNOMON_TRY(open_state(&join, ctx, ranks, options, result, &own));
     GNOMON_FAIL_IF(gnomon_metric_row_of(join.options.metric)->sparse == NULL, ctx,
                    GNOMON_ERROR_UNSUPPORTED,
                    "sparse points that are read in pieces are not joined by %s",
@@ -407,4 +413,46 @@ gnomon_status gnomon_join_stream_csr(gnomon_context *ctx, const gnomon_join_rows
     join.q = join.p;
     if (q != NULL) GNOMON_TRY(sparse_side_to_read(ctx, q, "q", &q_shell, &join.q));
     return run(&join);
+}
+
+/* ---- the same on the ranks of options.comm ---- */
+
+/* Declares 'ranks' and does the work; how it ended is that of all ranks. */
+#define ON_RANKS(work)                                        \
+    gnomon_join_ranks ranks;                                  \
+    GNOMON_NEED(NULL, ctx, "ctx");                            \
+    GNOMON_TRY(gnomon_join_ranks_open(ctx, options, &ranks)); \
+    return gnomon_join_ranks_close(&ranks, work)
+
+gnomon_status gnomon_join(gnomon_context *ctx, const gnomon_matrix *p, const gnomon_matrix *q,
+                          const gnomon_join_options *options, gnomon_join_result *result)
+{
+    ON_RANKS(join_dense(ctx, &ranks, p, q, options, result));
+}
+
+gnomon_status gnomon_join_csr(gnomon_context *ctx, const gnomon_csr *p, const gnomon_csr *q,
+                              const gnomon_join_options *options, gnomon_join_result *result)
+{
+    ON_RANKS(join_csr(ctx, &ranks, p, q, options, result));
+}
+
+gnomon_status gnomon_join_sides(gnomon_context *ctx, const gnomon_join_side *p,
+                                const gnomon_join_side *q, const gnomon_join_options *options,
+                                gnomon_join_result *result)
+{
+    ON_RANKS(join_sides(ctx, &ranks, p, q, options, result));
+}
+
+gnomon_status gnomon_join_stream(gnomon_context *ctx, const gnomon_join_points *p,
+                                 const gnomon_join_points *q, const gnomon_join_options *options,
+                                 gnomon_join_result *result)
+{
+    ON_RANKS(join_stream(ctx, &ranks, p, q, options, result));
+}
+
+gnomon_status gnomon_join_stream_csr(gnomon_context *ctx, const gnomon_join_rows *p,
+                                     const gnomon_join_rows *q, const gnomon_join_options *options,
+                                     gnomon_join_result *result)
+{
+    ON_RANKS(join_stream_csr(ctx, &ranks, p, q, options, result));
 }

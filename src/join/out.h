@@ -1,4 +1,4 @@
-/* join/out.h: from pairs in any order to batches in order. */
+/* join/out.h: from pairs in any order (out.c) to batches in order (emit.c). */
 #ifndef GNOMON_JOIN_OUT_H
 #define GNOMON_JOIN_OUT_H
 
@@ -13,6 +13,12 @@ gnomon_status gnomon_join_hand_out(gnomon_join_state *join, int64_t end);
 /* The same of pairs in the order of (i, j) that come after all those handed out before. */
 gnomon_status gnomon_join_hand_ordered(gnomon_join_state *join, const gnomon_pair *pairs,
                                        int64_t count, int64_t end);
+/* The same at rank 0 of pairs of any rank, or of one process: counts them and gives them to the
+ * sink. */
+gnomon_status gnomon_join_emit(gnomon_join_state *join, const gnomon_pair *pairs, int64_t count,
+                               int64_t end);
+/* Pairs that may be among the closest. */
+void gnomon_join_offer(gnomon_join_state *join, const gnomon_pair *pairs, int64_t count);
 /* After the last row: the closest pairs, where those are asked for. */
 gnomon_status gnomon_join_finish(gnomon_join_state *join);
 /* What every pair so far found makes of the threshold: with top it closes in. */

@@ -60,11 +60,14 @@ static gnomon_status all_bands(gnomon_join_state *join, method by)
 {
     int64_t most = by.prefix != NULL ? PREFIX_ROWS : ROWS;
     int64_t rows = by.index != NULL && by.index->pieces == 1 ? FIRST_ROWS : INT64_MAX / 2;
-    while (join->next_row < join->p.rows && !join->full) {
-        const int64_t row = join->next_row;
+    bool more;
+    for (;;) {
+        GNOMON_TRY(gnomon_join_more(join, &more));
+        if (!more) return GNOMON_OK;
+        const int64_t row = join->next_row, left = join->end_row - row;
         if (by.index != NULL) most = gnomon_join_index_rows(join, by.index, row);
         rows = gnomon_min(rows, most);
-        const int64_t count = join->p.rows - row < rows ? join->p.rows - row : rows;
+        const int64_t count = gnomon_min(left, rows);
         bool fits = true;
         join->count = 0;
         GNOMON_TRY(by.prefix != NULL  ? gnomon_prefix_pairs(by.prefix, row, count, &fits)
@@ -78,7 +81,6 @@ static gnomon_status all_bands(gnomon_join_state *join, method by)
         GNOMON_TRY(gnomon_join_hand_out(join, row + count));
         GNOMON_TRY(gnomon_progress(join->ctx, "join", row + count, join->p.rows));
     }
-    return GNOMON_OK;
 }
 
 static gnomon_status make(gnomon_join_state *join, const gnomon_side *side, gnomon_sets *sets)

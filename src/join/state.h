@@ -5,6 +5,8 @@
 #include "base/context.h"
 #include "search/state.h"
 
+#include "join/ranks/ranks.h"
+
 #include <gnomon/join.h>
 
 #include <stdbool.h>
@@ -28,9 +30,10 @@ typedef struct gnomon_join_state {
     gnomon_join_result *given; /* the caller's, NULL: none; it is told before each callback */
     gnomon_side p, q;          /* of a self-join q is p */
     bool self;
-    bool sample; /* of some points, within another join: no progress is told */
+    gnomon_join_ranks *ranks; /* that share it; NULL: none */
+    bool sample;              /* of some points, within another join: no progress is told */
     /* out: pairs of the rows from next_row on, which wait until their rows are done */
-    int64_t next_row;
+    int64_t next_row, end_row; /* joined are the rows up to this one; then gnomon_join_more */
     gnomon_pair *pairs, *sorted;
     int64_t count, room, sorted_room;
     int64_t pair_room; /* how many should wait at most */

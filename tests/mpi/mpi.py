@@ -61,6 +61,10 @@ def make_files():
     scipy.sparse.save_npz("sparse.npz", sparse)
     points[:40].tofile("plain.raw")
     np.savetxt("text.csv", points[:30], delimiter=",")
+    words = [f"w{x}" for x in range(30)]
+    with open("lines.txt", "w", encoding="utf-8") as file:
+        for _ in range(200):
+            file.write(" ".join(rng.choice(words, rng.integers(0, 6))) + "\n")
     return n
 
 
@@ -80,17 +84,30 @@ JOBS = [
     "neighbors doubles.npy doubles.npy --radius 1 --metric cosine -o {}.csv",
     "neighbors few.npy queries.npy -k 2 -o {}.npy",
     "neighbors points.npy none.npy -k 2 -o {}.npy",
+    "join points.npy --threshold 9 -o {}.csv --counts {}-counts.npy --clusters {}-clusters.csv",
+    "join points.npy queries.npy --threshold 0.5 --metric cosine -o {}.npz",
+    "join doubles.npy points.npy --threshold -1 --metric ip -o {}.npy --distances {}-distances.npy --memory 66M",
+    "join points.npy --top 50 -o {}.csv",
+    "join queries.npy few.npy --threshold 12 --max-pairs 17 -o {}.csv",
+    "join none.npy points.npy --threshold 3 -o {}.csv",
+    "join points.npy --threshold 6 --recall 0.9 --method lsh -o {}.csv",
+    "join text.csv --threshold 9 -o {}.csv --checkpoint {}.checkpoint",
+    "join sparse.npz --metric jaccard --threshold 0.9 -o {}.csv",
+    "join sparse.npz --metric l2 --threshold 3 -o {}.csv --memory 66M",
+    "join lines.txt --text lines --ngram 1 --similarity 0.5",
 ]
 
 
 def same_bytes():
     for job in JOBS:
-        plain = run([gnomon, *job.format(*["plain"] * 2).split()])
+        plain = run([gnomon, *job.format(*["plain"] * 3).split()])
         assert plain.returncode == 0, (job, plain.stderr)
-        outputs = [word for word in job.format(*["plain"] * 2).split() if word.startswith("plain")]
+        outputs = [word for word in job.format(*["plain"] * 3).split() if word.startswith("plain")]
+        outputs = [word for word in outputs if not word.endswith(".checkpoint")]
         for ranks in (1, 2, 3, 4):
-            got = run(launch(ranks, job.format(*["got"] * 2).split()))
+            got = run(launch(ranks, job.format(*["got"] * 3).split()))
             assert got.returncode == 0, (job, ranks, got.stderr)
+            assert got.stdout == plain.stdout, (job, ranks)
             for output in outputs:
                 assert read(output) == read(output.replace("plain", "got")), (job, ranks, output)
             clear()
@@ -125,7 +142,12 @@ def failures(n):
             ("project points.npy -k 4 -o nowhere/got.npy", 4, "can't open the folder"),
             ("neighbors few.npy queries.npy -k 3 -o got.npy", 2, "few.npy has 2 points"),
             ("project text.csv -k 4 -o got.npy", 2, "text.csv can be read from the beginning alone"),
-            ("svd points.npy -k 4 -o got.npz", 2, "these run on several: project, neighbors"),
+            ("hosvd points.npy --ranks 4,4 -o got.npz", 2, "these run on several: project, neighbors, join"),
+            ("join bad.npy --threshold 1 -o got.csv", 3, f"NaN or infinity in row {n - 1}, column 3"),
+            ("join points.npy missing.npy --threshold 1 -o got.csv", 4, "missing.npy"),
+            ("join points.npy --threshold 4 -o nowhere/got.csv", 4, "can't open the folder"),
+            ("join - --threshold 4 -o got.csv", 2, "standard input can't be read by all"),
+            ("join points.npy --threshold 1e9 -o /dev/full", 4, "/dev/full"),
             ("neighbors points.npy queries.npy -k 4 --recall 0.9 -o got.npy", 2, "leave out --recall")]:
         got = run(launch(3, words.split()))
         assert got.returncode == code and said in got.stderr, (words, got.returncode, got.stderr)
@@ -150,12 +172,16 @@ def ranks_of(launcher):
     return found
 
 
-def killed(victim, names_rank):
-    base = np.random.default_rng(1).standard_normal((200000, 96)).astype("f4")
-    np.save("large.npy", base)
-    np.save("large-queries.npy", base[:20000])
+# jobs that take minutes
+LONG = {
+    "neighbors": "neighbors large.npy large-queries.npy -k 20 -o got.npy --threads 1",
+    "join": "join large.npy --threshold 9 -o got.npy --threads 1",
+}
+
+
+def killed(job, victim, names_rank):
     number = random.randrange(1 << 30)
-    words = launch(3, "neighbors large.npy large-queries.npy -k 20 -o got.npy --threads 1".split())
+    words = launch(3, LONG[job].split())
     run_of = subprocess.Popen(words, env={**ENVIRONMENT, "GNOMON_TEST_RUN": str(number)}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)
     deadline = time.monotonic() + 60
@@ -175,7 +201,7 @@ def killed(victim, names_rank):
     assert any(x in said for x in who), said
     assert not os.path.exists("got.npy")
     clear()
-    print(f"rank {victim} killed: all ended after {time.monotonic() - begin:.1f} s")
+    print(f"{job}, rank {victim} killed: all ended after {time.monotonic() - begin:.1f} s")
 
 
 points = make_files()
@@ -183,5 +209,9 @@ clear()
 same_bytes()
 one_operator()
 failures(points)
-for victim in (0, 2):
-    killed(victim, engine == "openmpi")
+large = np.random.default_rng(1).standard_normal((200000, 96)).astype("f4")
+np.save("large.npy", large)
+np.save("large-queries.npy", large[:20000])
+for name in LONG:
+    for victim in (0, 2):
+        killed(name, victim, engine == "openmpi")

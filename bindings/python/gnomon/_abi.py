@@ -795,6 +795,37 @@ class gnomon_join_batch(c.Structure):
 gnomon_join_sink = c.CFUNCTYPE(c.c_int, c.c_void_p, c.POINTER(gnomon_join_batch))
 
 
+gnomon_comm_send_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_void_p, c.c_int64)
+
+
+gnomon_comm_receive_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_void_p, c.c_int64)
+
+
+gnomon_comm_reason_fn = c.CFUNCTYPE(c.c_char_p, c.c_void_p)
+
+
+gnomon_comm_abort_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_int)
+
+
+gnomon_comm_close_fn = c.CFUNCTYPE(None, c.c_void_p)
+
+
+class gnomon_comm(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("user", c.c_void_p),
+        ("rank", c.c_int),
+        ("size", c.c_int),
+        ("host_rank", c.c_int),
+        ("host_size", c.c_int),
+        ("send", gnomon_comm_send_fn),
+        ("receive", gnomon_comm_receive_fn),
+        ("reason", gnomon_comm_reason_fn),
+        ("abort", gnomon_comm_abort_fn),
+        ("close", gnomon_comm_close_fn),
+    ]
+
+
 class gnomon_join_options(c.Structure):
     _fields_ = [
         ("struct_size", c.c_size_t),
@@ -812,6 +843,7 @@ class gnomon_join_options(c.Structure):
         ("user", c.c_void_p),
         ("band_rows", c.c_int64),
         ("device_stream", c.c_void_p),
+        ("comm", c.POINTER(gnomon_comm)),
     ]
 
 
@@ -1068,37 +1100,6 @@ class gnomon_format_info(c.Structure):
         ("writes", c.c_uint),
         ("holds", c.c_int),
         ("takes", c.c_int),
-    ]
-
-
-gnomon_comm_send_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_void_p, c.c_int64)
-
-
-gnomon_comm_receive_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_void_p, c.c_int64)
-
-
-gnomon_comm_reason_fn = c.CFUNCTYPE(c.c_char_p, c.c_void_p)
-
-
-gnomon_comm_abort_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_int)
-
-
-gnomon_comm_close_fn = c.CFUNCTYPE(None, c.c_void_p)
-
-
-class gnomon_comm(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("user", c.c_void_p),
-        ("rank", c.c_int),
-        ("size", c.c_int),
-        ("host_rank", c.c_int),
-        ("host_size", c.c_int),
-        ("send", gnomon_comm_send_fn),
-        ("receive", gnomon_comm_receive_fn),
-        ("reason", gnomon_comm_reason_fn),
-        ("abort", gnomon_comm_abort_fn),
-        ("close", gnomon_comm_close_fn),
     ]
 
 

@@ -373,9 +373,14 @@ static json_t *join_json(const cli_join *j)
     return figures;
 }
 
-static int work(cli_join *j)
+static int open_files(void *user)
 {
+    cli_join *j = user;
     cli_app *app = j->app;
+    if (app->comm_name != NULL &&
+        (strcmp(j->p_path, "-") == 0 || (j->q_path != NULL && strcmp(j->q_path, "-") == 0)))
+        return cli_usage(app, "--comm: each rank reads the points, and standard input can't be "
+                              "read by all");
     int code = j->text == CLI_TEXT_NONE
                    ? cli_open_input(app, j->p_path, &j->p_input, &j->p.reader, &j->p_info)
                    : -1;
@@ -385,12 +390,21 @@ static int work(cli_join *j)
     if (code < 0 && j->text == CLI_TEXT_NONE)
         code = cli_check_bits(app, metric, j->p_path, &j->p_info);
     if (code < 0 && j->q_path != NULL) code = cli_check_bits(app, metric, j->q_path, &j->q_info);
+    return code < 0 ? cli_join_prepare(j) : code;
+}
+
+static int work(cli_join *j)
+{
+    cli_app *app = j->app;
+    int code = cli_comm_begin(app, open_files, j);
     if (code < 0) code = cli_join_work(j);
     cli_bar_clear(app);
+    if (code >= 0) return code;
     const double begin = cli_seconds();
-    if (code < 0) code = cli_join_write(j);
+    code = cli_comm_agree(app, cli_join_write(j));
     j->write_seconds += cli_seconds() - begin;
     if (code >= 0) return code;
+    if (app->comm.rank > 0) return CLI_EXIT_DONE;
     cli_checkpoint_remove(&j->kept);
     if (app->json) return cli_print_report(app, join_json(j));
     code = cli_flush_output(app->verb); /* pairs of texts, by name */
@@ -425,6 +439,8 @@ int cli_join_run(int argc, char **argv)
     /* half for the points, half for the work */
     app.working = (app.memory - CLI_OVERHEAD_BYTES) / 2;
     code = cli_start(&app);
+    if (app.comm.rank > 0) /* rank 0 writes */
+        j.output = j.distances = j.counts = j.clusters = NULL;
     if (code < 0) code = work(&j);
     cli_pairs_drop(&j.pairs);
     cli_checkpoint_drop(&j.kept);

@@ -51,7 +51,8 @@ typedef struct cli_join {
     char bar[80];
 } cli_join;
 
-/* join_work.c: reads and joins. -1 or an exit code. */
+/* join_work.c: checks what was opened; reads and joins, on all ranks. -1 or an exit code. */
+int cli_join_prepare(cli_join *j);
 int cli_join_work(cli_join *j);
 
 /* join_rows.c: sparse points that are read, joined. Opening counts the rows; -1 or an exit code. */

@@ -177,6 +177,11 @@ static place place_of(const cli_join *j)
     return p->rows >= 0 && (q == NULL || q->rows >= 0) ? IN_FILES : IN_MEMORY;
 }
 
+static place where_of(const cli_join *j)
+{
+    return j->text == CLI_TEXT_NONE ? place_of(j) : IN_MEMORY;
+}
+
 /* What the readers hold themselves must fit beside the work. */
 static int check_gathered(cli_join *j)
 {
@@ -226,12 +231,28 @@ static int fail(cli_join *j, gnomon_status status)
     return cli_fail_status(app, status);
 }
 
+/* Whether the ranks may be unable to speak with each other any more. */
+static int is_lost(gnomon_status status)
+{
+    return status == GNOMON_ERROR_COMM || status == GNOMON_ERROR_DATA;
+}
+
+/* What became of the join on all ranks: rank 0 tells it. */
+static int agree(cli_join *j, gnomon_status status)
+{
+    cli_app *app = j->app;
+    int code = status == GNOMON_OK ? -1 : CLI_EXIT_DEFECT;
+    if (status != GNOMON_OK && (app->comm.rank == 0 || is_lost(status))) code = fail(j, status);
+    return is_lost(status) ? code : cli_comm_agree(app, code);
+}
+
 /* ---- the join ---- */
 
 static gnomon_status run(cli_join *j, place where)
 {
     const double start = cli_seconds(), read = j->read_seconds, written = j->write_seconds;
     j->options.user = j;
+    j->options.comm = j->app->comm.size > 1 ? &j->app->comm : NULL;
     j->result.struct_size = sizeof j->result;
     snprintf(j->bar, sizeof j->bar, "joining");
     cli_bar_begin(j->app, j->bar, 1);
@@ -349,24 +370,35 @@ static int join_kept(cli_join *j, place where, json_t *identity)
 {
     cli_app *app = j->app;
     int64_t first = 0;
+    int code = -1;
     const cli_pair_limits limits = {.rows = j->p_info.rows,
                                     .cols = j->q_path != NULL ? j->q_info.rows : j->p_info.rows,
                                     .threshold = j->options.threshold,
                                     .self = j->q_path == NULL,
                                     .at_least =
                                         cli_metric_is(j->options.metric, GNOMON_METRIC_LARGER)};
-    int code = cli_checkpoint_open(&j->kept, app, j->checkpoint, identity, &limits, &first);
+    if (app->comm.rank == 0)
+        code = cli_checkpoint_open(&j->kept, app, j->checkpoint, identity, &limits, &first);
+    else
+        json_decref(identity);
+    code = cli_comm_agree(app, code);
     if (code >= 0) return code;
-    j->options.sink = keep;
+    gnomon_status status = GNOMON_OK;
+    if (app->comm.size > 1)
+        status = gnomon_comm_broadcast(app->ctx, &app->comm, &first, sizeof first);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    j->options.sink = app->comm.rank == 0 ? keep : NULL;
     j->options.first_row = first;
     j->options.band_rows = j->p_info.rows / BANDS + 1;
-    const gnomon_status status = run(j, where);
+    status = run(j, where);
+    if (app->comm.rank > 0) return agree(j, status);
     code = j->kept.failed;
     if (status != GNOMON_OK && code == 0) code = fail(j, status);
     if (j->kept.failed == 0) {
         const int saved = cli_checkpoint_save(&j->kept);
         if (code == 0) code = saved;
     }
+    if (!is_lost(status)) code = cli_comm_agree(app, code > 0 ? code : -1);
     if (status != GNOMON_OK || code > 0) {
         cli_say(app,
                 "gnomon join: %lld pairs, all of those of rows below %lld, are kept in %s: the "
@@ -383,7 +415,7 @@ static int join_kept(cli_join *j, place where, json_t *identity)
     return code;
 }
 
-int cli_join_work(cli_join *j)
+int cli_join_prepare(cli_join *j)
 {
     cli_app *app = j->app;
     int code = -1;
@@ -400,25 +432,33 @@ int cli_join_work(cli_join *j)
     if (code < 0 && j->q_path != NULL)
         code = cli_check_form(app, j->q_path, &j->q_info, j->options.metric);
     if (code >= 0) return code;
-    const place where = j->text == CLI_TEXT_NONE ? place_of(j) : IN_MEMORY;
+    const place where = where_of(j);
     if (j->text == CLI_TEXT_NONE) code = check_gathered(j);
     if (code < 0 && where == IN_FILES) code = check_row(j, j->p_path, &j->p_info);
     if (code < 0 && where == IN_FILES && j->q_path != NULL)
         code = check_row(j, j->q_path, &j->q_info);
-    if (code >= 0) return code;
+    return code;
+}
+
+int cli_join_work(cli_join *j)
+{
+    cli_app *app = j->app;
+    const place where = where_of(j);
+    int code;
     /* the files as they were before they were read: a change under way makes another join */
     json_t *identity = j->checkpoint != NULL ? identity_of(j) : NULL;
     code = j->text != CLI_TEXT_NONE ? load_texts(j)
            : where == IN_MEMORY     ? load(j)
            : where == ROWS_IN_FILES ? cli_join_open_rows(j)
                                     : -1;
+    code = cli_comm_agree(app, code);
     if (code < 0 && j->checkpoint != NULL) return join_kept(j, where, identity);
     json_decref(identity);
     if (code >= 0) return code;
-    code = begin(j);
+    code = cli_comm_agree(app, begin(j));
     if (code >= 0) return code;
-    j->options.sink = add_batch;
+    /* pairs that nobody wants need not come from the other ranks */
+    if (app->comm.size == 1 || j->output != NULL || j->groups != NULL) j->options.sink = add_batch;
     j->options.p_counts = j->point_counts;
-    const gnomon_status status = run(j, where);
-    return status == GNOMON_OK ? -1 : fail(j, status);
+    return agree(j, run(j, where));
 }

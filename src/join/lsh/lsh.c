@@ -281,9 +281,11 @@ static gnomon_status all_bands(hashed *h)
     gnomon_join_state *join = h->join;
     const int64_t most = join->options.band_rows > 0 ? join->options.band_rows : INT64_MAX;
     int64_t rows = join->p.rows - join->next_row;
-    while (join->next_row < join->p.rows && !join->full) {
-        const int64_t left = join->p.rows - join->next_row;
-        bool fits;
+    bool more, fits;
+    for (;;) {
+        GNOMON_TRY(gnomon_join_more(join, &more));
+        if (!more) return GNOMON_OK;
+        const int64_t left = join->end_row - join->next_row;
         if (rows > left) rows = left;
         if (rows > most) rows = most;
         h->band_end = join->next_row + rows;
@@ -297,7 +299,6 @@ static gnomon_status all_bands(hashed *h)
         GNOMON_TRY(gnomon_join_hand_out(join, h->band_end));
         if (next > 2 * (double)rows) rows *= 2;
     }
-    return GNOMON_OK;
 }
 
 /* ---- memory ---- */
