@@ -31,7 +31,9 @@
  * (Rokhlin & Tygert 2008; Avron, Maymounkov & Toledo 2010; Meng, Saunders & Mahoney 2014). They
  * start from the solution of the sketched problem and are restarted on the residual until the
  * backward error is small, which makes the method as stable as a QR factorisation of A (Epperly,
- * Meier & Nakatsukasa 2024). docs/reference/lstsq.md has the steps and the guarantees.
+ * Meier & Nakatsukasa 2024). Columns whose norms differ by more than 2^10 are scaled by powers of
+ * two, so that short columns are not lost beside long ones. docs/reference/lstsq.md has the steps
+ * and the guarantees.
  *
  * A with fewer rows than columns must be in memory. Then x is the minimum-norm solution, x = A^T y:
  * the sketch is of A^T, and conjugate gradients find the y with (A A^T + damp^2 I) y = b.
@@ -105,7 +107,9 @@ typedef struct gnomon_lstsq_target {
                               lesser of |A^T r| / |r| and |r| / |x| (Stewart 1977) */
     double backward_error; /* the smallest simultaneous change of A and b, relative to their norms
                               (Walden, Karlson & Sun 1995), within a factor of 1.5 and the
-                              sketch's distortion (Epperly, Meier & Nakatsukasa 2024) */
+                              sketch's distortion (Epperly, Meier & Nakatsukasa 2024); if A's
+                              columns were scaled, the change of each is relative to its own norm
+                            */
     double fit_bound;      /* |A (x - x*)| <= this; NaN without test vectors, as the next two */
     double suboptimality;  /* |r| <= (1 + this) times the smallest possible; infinite if r is of the
                               size of rounding errors */
@@ -145,7 +149,7 @@ GNOMON_API void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result);
 
 /* Solves for every column of b. a: n x d, b: n x m; both of any element type and any strides.
  * options NULL: the defaults. The caller frees *out by gnomon_lstsq_free. Memory: about 3 k (d + m)
- * + 6 d^2 + 40 d m numbers of 8 bytes, and a piece of the matrix of 2^24 numbers if it can't be
+ * + 9 d^2 + 40 d m numbers of 8 bytes, and a piece of the matrix of 2^24 numbers if it can't be
  * used in place; with n < d the same for the transpose, and 2 d m more. A tolerance that is not
  * reached is not an error: the best solution found is returned, with converged 0. A and each b are
  * scaled by powers of two, so that any magnitudes are allowed.

@@ -22,25 +22,64 @@ typedef struct loss {
     double r, gradient, length; /* length: of the gradient as it was computed */
 } loss;
 
-static loss lost_of(const gnomon_solver *s, const gnomon_state *state, int64_t j)
+/* Of the gradient g (d x m), or of it turned: by A's own columns, or by those of A D^-1. */
+static loss lost_of(const gnomon_solver *s, const gnomon_state *state, int64_t j, const double *g,
+                    bool own)
 {
     loss l = {0, 0, 0};
-    const double x = state->norm_x[j], of_product = gnomon_solver_loss((double)s->d);
+    const double of_product = gnomon_solver_loss((double)s->d);
+    double x = state->norm_x[j];
+    if (!own && s->columns != NULL) {
+        x = 0;
+        for (int64_t i = 0; i < s->d; i++)
+            x = hypot(x, s->columns[i] * s->x[i * s->m + j]);
+    }
     for (int64_t i = 0; i < s->d; i++)
-        l.length = hypot(l.length, state->g[i * s->m + j]);
-    l.r = of_product * (s->norm_b[j] + s->norm * x);
-    l.gradient = gnomon_solver_loss_of_rows(s) * s->norm * sqrt(state->plain[j]) +
+        l.length = hypot(l.length, g[i * s->m + j]);
+    l.r = of_product * (s->norm_b[j] + s->norm_of_columns * state->norm_dx[j]);
+    l.gradient = gnomon_solver_loss_of_rows(s) * (own ? s->norm : s->norm_of_columns) *
+                     sqrt(state->plain[j]) +
                  gnomon_solver_loss(1) * s->lambda * s->lambda * x +
                  of_product * sqrt((double)s->d) * l.length;
     return l;
 }
 
+/* Of all solutions: the gradient of A's own columns, and P times c = P^T times the gradient. */
+typedef struct turned {
+    double *own, *pc; /* d x m; NULL, columns being A's own */
+} turned;
+
+static gnomon_status turn_back(gnomon_solver *s, const gnomon_state *state, turned *t)
+{
+    const int64_t d = s->d, m = s->m;
+    double *c = NULL;
+    if (s->columns == NULL) return GNOMON_OK;
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof *c, "a gradient", &t->own));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof *c, "a gradient", &t->pc));
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(2 * d, m), sizeof *c, "a gradient", &c));
+    gnomon_blas_gemm(true, false, false, d, m, d, 1.0, s->v, d, state->g, m, 0.0, t->own, m);
+    for (int64_t i = 0; i < d * m; i++)
+        t->own[i] /= s->columns[i / m];
+    for (int64_t i = 0; i < s->rank * m; i++)
+        c[i] = state->g[i] / s->sigma[i / m];
+    gnomon_solver_multiply_p(s, c, m, c + d * m, t->pc);
+    gnomon_free(s->ctx, c);
+    return GNOMON_OK;
+}
+
+static void release(gnomon_solver *s, turned *t)
+{
+    gnomon_free(s->ctx, t->own);
+    gnomon_free(s->ctx, t->pc);
+}
+
 /* Figures of one solution that need the preconditioner's quality. With r lost by e and the gradient
  * by f, c is lost by at most high |e| + |f| / sigma: P^T A^T is no longer than high. */
-static void bound(const gnomon_solver *s, const gnomon_state *state, const loss *lost, int64_t j,
+static void bound(const gnomon_solver *s, const gnomon_state *state, const double *of_pc, int64_t j,
                   gnomon_lstsq_target *t)
 {
     const gnomon_h_test_vectors *p = &s->test_vectors;
+    const loss lost = lost_of(s, state, j, state->g, false);
     const double r = sqrt(state->squares[j]);
     double c = 0, pc = 0;
     t->fit_bound = t->suboptimality = t->forward_bound = (double)NAN;
@@ -55,34 +94,39 @@ static void bound(const gnomon_solver *s, const gnomon_state *state, const loss 
         pc += y * y;
     }
     c = sqrt(c);
-    const double least = s->sigma[s->rank - 1];
-    t->fit_bound = t->forward_bound = c > 0 || lost->r > 0 ? INFINITY : 0;
+    pc = sqrt(pc);
+    if (of_pc != NULL) {
+        pc = 0;
+        for (int64_t i = 0; i < s->d; i++)
+            pc = hypot(pc, of_pc[i * s->m + j]);
+    }
+    t->fit_bound = t->forward_bound = c > 0 || lost.r > 0 ? INFINITY : 0;
     if (p->bound < 1) {
         const double inverse = p->omega / (1 - p->bound); /* of low, squared */
         const double high = sqrt((1 + p->bound) / p->omega);
-        const double more = high * lost->r + lost->gradient / least;
+        const double more = high * lost.r + lost.gradient / s->sigma[s->rank - 1];
+        const double least = s->least;
         t->fit_bound = sqrt(inverse) * (c + more);
         t->forward_bound =
-            p->omega * (sqrt(pc) + p->bound / (1 - p->bound) * c / least) + inverse * more / least;
+            p->omega * (pc + p->bound / (1 - p->bound) * c / least) + inverse * more / least;
         /* The directions that count are themselves known up to rounding. */
         if (s->rank < s->d)
             t->forward_bound +=
                 gnomon_solver_loss((double)s->d) * s->norm / least * (state->norm_x[j] + r / least);
     }
     /* |r|^2 = |r*|^2 + |A (x - x*)|^2 */
-    if (s->rank == s->d) t->fit_bound = fmin(t->fit_bound, r + lost->r);
-    const double part = r > lost->r        ? t->fit_bound / (r - lost->r)
-                        : t->fit_bound > 0 ? INFINITY
-                                           : 0;
+    if (s->rank == s->d) t->fit_bound = fmin(t->fit_bound, r + lost.r);
+    const double part = r > lost.r ? t->fit_bound / (r - lost.r) : t->fit_bound > 0 ? INFINITY : 0;
     t->suboptimality = part < 1 ? expm1(-0.5 * log1p(-part * part)) : INFINITY;
 }
 
-static void describe(const gnomon_solver *s, const gnomon_state *state, int64_t j)
+static void describe(const gnomon_solver *s, const gnomon_state *state, const turned *back,
+                     int64_t j)
 {
     gnomon_lstsq_target *t = &s->out->target[j];
     const int of_b = s->exponent[j], of_x = of_b - s->source.exponent;
     const double r = sqrt(state->squares[j]), x = state->norm_x[j];
-    const loss lost = lost_of(s, state, j);
+    const loss lost = lost_of(s, state, j, back->own != NULL ? back->own : state->g, true);
     t->backward_error = state->error[j];
     t->gradient = gnomon_ratio(gnomon_ratio(lost.length, r), s->norm);
     t->backward_bound = 1; /* 0 for A */
@@ -92,8 +136,8 @@ static void describe(const gnomon_solver *s, const gnomon_state *state, int64_t 
     if (x > 0 && s->norm > 0)
         t->backward_bound = fmin(t->backward_bound, (r + lost.r) / x / s->norm);
     if (s->norm == 0 || s->norm_b[j] == 0) t->backward_bound = 0;
-    bound(s, state, &lost, j, t);
-    const double least = s->rank > 0 ? s->sigma[s->rank - 1] : INFINITY;
+    bound(s, state, back->pc, j, t);
+    const double least = s->rank > 0 ? s->least : INFINITY;
     t->sensitivity = x > 0 ? ((s->norm + s->norm_b[j] / x) + r / x * (s->norm / least)) / least : 1;
     t->norm_b = ldexp(s->norm_b[j], of_b);
     t->norm_x = ldexp(x, of_x);
@@ -144,8 +188,12 @@ gnomon_status gnomon_solver_finish(gnomon_solver *s, gnomon_state *state)
     if (dtype == GNOMON_F32) round_to_float(s);
     if (keep || dtype == GNOMON_F32)
         GNOMON_TRY(gnomon_solver_evaluate(s, state, keep ? &out->residual : NULL));
-    for (int64_t j = 0; j < s->m; j++)
-        describe(s, state, j);
+    turned back = {NULL, NULL};
+    const gnomon_status status = turn_back(s, state, &back);
+    for (int64_t j = 0; j < s->m && status == GNOMON_OK; j++)
+        describe(s, state, &back, j);
+    release(s, &back);
+    GNOMON_TRY(status);
     gnomon_solver_tell(s);
     return hand_out(s, dtype);
 }

@@ -21,9 +21,9 @@ void gnomon_solver_tell(gnomon_solver *s)
     const double scale = ldexp(1.0, s->source.exponent), p = s->test_vectors.bound;
     out->rank = s->rank;
     out->norm = s->source.norm * scale;
-    out->largest = s->rank > 0 ? s->sigma[0] * scale : 0;
-    out->least = s->rank > 0 ? s->sigma[s->rank - 1] * scale : 0;
-    out->condition = s->rank > 0 ? s->sigma[0] / s->sigma[s->rank - 1] : 1;
+    out->largest = s->rank > 0 ? s->largest * scale : 0;
+    out->least = s->rank > 0 ? s->least * scale : 0;
+    out->condition = s->rank > 0 ? s->largest / s->least : 1;
     if (s->test_vectors.count == 0 && s->rank > 0) {
         out->low = out->high = (double)NAN;
     } else {

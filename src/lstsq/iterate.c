@@ -15,8 +15,9 @@
 /* One round of conjugate gradients gains no more than this: beyond, rounding is all it follows. */
 #define LEAST_GAIN 1e-12
 /* It ends when it foresees this share of the tolerance: a step or two more for a tenth of the
- * error. */
-#define SAFETY 0.02
+ * error. Rounding may leave more; another round follows while it is more than this share. */
+#define SAFETY  0.02
+#define REACHED (1.0 / 16)
 
 /* What the backward error depends on beside the gradient. */
 typedef struct weights {
@@ -25,7 +26,7 @@ typedef struct weights {
 
 static weights weigh(const gnomon_solver *s, int64_t j, double norm_x, double squares)
 {
-    const double theta = s->norm / s->norm_b[j];
+    const double theta = s->norm_of_columns / s->norm_b[j];
     weights w;
     w.omega = theta / hypot(1, theta * norm_x);
     w.rest = w.omega * sqrt(squares);
@@ -37,7 +38,7 @@ static weights weigh(const gnomon_solver *s, int64_t j, double norm_x, double sq
 static double share(const gnomon_solver *s, const weights *w, int64_t i, double g)
 {
     if (g == 0) return 0;
-    const double x = w->omega * g / s->norm;
+    const double x = w->omega * g / s->norm_of_columns;
     return x * x / (s->sigma[i] * s->sigma[i] + w->rest * w->rest);
 }
 
@@ -47,7 +48,7 @@ static double error_of(const gnomon_solver *s, const gnomon_state *state, const 
 {
     /* Without A any x is as good, and 0 the shortest. */
     if (state->squares[j] == 0 || s->norm_b[j] == 0 || s->norm == 0) return 0;
-    const weights w = weigh(s, j, state->norm_x[j], state->squares[j]);
+    const weights w = weigh(s, j, state->norm_dx[j], state->squares[j]);
     double sum = 0;
     for (int64_t i = 0; i < s->d; i++)
         sum += share(s, &w, i, g[i * s->m + j]);
@@ -60,6 +61,7 @@ gnomon_status gnomon_solver_evaluate(gnomon_solver *s, gnomon_state *state, gnom
     double *g = NULL;
     if (s->underdetermined != NULL) return gnomon_underdetermined_evaluate(s, state);
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof *g, "a gradient", &g));
+    memset(state->norm_dx, 0, (size_t)m * sizeof *state->norm_dx);
     const gnomon_sweep sweep = {s->x, m, true, g, state->plain, residual};
     gnomon_status status = gnomon_sweep_rows(s, &sweep);
     for (int64_t j = 0; j < m && status == GNOMON_OK; j++) {
@@ -73,11 +75,17 @@ gnomon_status gnomon_solver_evaluate(gnomon_solver *s, gnomon_state *state, gnom
         state->squares[j] = state->plain[j] + s->lambda * s->lambda * sum;
     }
     if (status == GNOMON_OK) {
+        gnomon_solver_scale(s, g, m);
         gnomon_blas_gemm(true, true, false, d, m, d, 1.0, s->v, d, g, m, 0.0, state->g, m);
-        gnomon_blas_gemm(true, true, false, d, m, d, 1.0, s->v, d, s->x, m, 0.0, state->transposed,
-                         m);
-        for (int64_t j = 0; j < m; j++)
+        for (int64_t i = 0; i < d * m; i++) { /* from here on g is D x */
+            g[i] = s->columns != NULL ? s->x[i] / s->columns[i / m] : s->x[i];
+            state->norm_dx[i % m] += g[i] * g[i];
+        }
+        gnomon_blas_gemm(true, true, false, d, m, d, 1.0, s->v, d, g, m, 0.0, state->transposed, m);
+        for (int64_t j = 0; j < m; j++) {
+            state->norm_dx[j] = sqrt(state->norm_dx[j]);
             state->error[j] = error_of(s, state, state->g, j);
+        }
     }
     gnomon_free(s->ctx, g);
     return status;
@@ -156,7 +164,7 @@ static bool is_small(const gnomon_solver *s, const gnomon_state *state, int64_t 
     if (s->underdetermined != NULL) {
         part = gnomon_underdetermined_error(s, state, j, g * g);
     } else {
-        const weights w = weigh(s, j, state->norm_x[j], state->squares[j]);
+        const weights w = weigh(s, j, state->norm_dx[j], state->squares[j]);
         part = sqrt(share(s, &w, i, g));
     }
     return part <= most / sqrt((double)s->rank);
@@ -179,7 +187,8 @@ static void begin(gradients *r, const gnomon_state *state)
     for (int64_t j = 0; j < m; j++) {
         r->first[j] = r->rr[j];
         r->squares[j] = state->squares[j];
-        r->active[j] = state->error[j] > s->options.tolerance && !r->stalled[j] && r->rr[j] > 0;
+        r->active[j] =
+            state->error[j] > REACHED * s->options.tolerance && !r->stalled[j] && r->rr[j] > 0;
         r->updated[j] = r->active[j];
     }
 }
@@ -317,7 +326,8 @@ static bool go_back(gradients *r, const gnomon_state *state)
 /* Keeps the best x. A round that does not halve what the last one left met rounding, and mostly
  * that of the directions with the least singular values: there b - A x, as good as 0, asks for a
  * change by 1 / sigma^2 of its rounding, and rounding of that change is in every direction. So from
- * then on what is small is left alone, and when that does not help either, the column is done.
+ * then on what is small is left alone, and when that does not help either, or the tolerance was
+ * reached before, the column is done.
  * *rounding: whether there is one that met it now. */
 static void judge(gradients *r, const gnomon_state *state, bool *rounding)
 {
@@ -329,7 +339,7 @@ static void judge(gradients *r, const gnomon_state *state, bool *rounding)
             if (r->s->underdetermined != NULL) gnomon_underdetermined_keep(r->s, j);
         }
         if (!r->updated[j] || state->error[j] <= 0.5 * error_before(r, state, j)) continue;
-        if (r->careful[j]) r->stalled[j] = true;
+        if (r->careful[j] || r->least[j] <= r->s->options.tolerance) r->stalled[j] = true;
         r->careful[j] = true;
         *rounding = true;
     }

@@ -29,20 +29,25 @@ typedef struct gnomon_solver {
     gnomon_row_source source;
     const gnomon_matrix *b;
     int64_t n, d, m;
-    int *exponent;  /* of each b */
-    double *norm_b; /* of each b, scaled */
-    double lambda;  /* scaled */
-    double norm;    /* |A|_F, with lambda of A above lambda I; scaled */
+    int *exponent;          /* of each b */
+    double *norm_b;         /* of each b, scaled */
+    double lambda;          /* scaled */
+    double norm;            /* |A|_F, with lambda of A above lambda I; scaled */
+    double norm_of_columns; /* the same of A D^-1 */
     double clock;
 
     gnomon_operator *op;      /* NULL: A itself is factored */
     gnomon_descriptor wanted; /* of the operator, but for its k and d */
     gnomon_tall sa, sb;       /* S A (k x d) and S b (k x m) */
 
-    /* S A = Q U diag(sigma) V^T; P = V / sigma, of the first rank columns, is the preconditioner */
-    double *sigma; /* d, falling; with lambda: sqrt(sigma^2 + lambda^2) */
-    double *v;     /* d x d */
+    /* Columns of very different lengths are brought to like ones: D^-1 has powers of two on its
+     * diagonal. S A D^-1 = Q U diag(sigma) V^T; P = D^-1 V / sigma, of the first rank columns, is
+     * the preconditioner. */
+    double *columns; /* d: D^-1; NULL: D = I */
+    double *sigma;   /* d, falling; with lambda: those of S A above lambda I, times D^-1 */
+    double *v;       /* d x d */
     int64_t rank;
+    double largest, least; /* of S A, with lambda above lambda I: of those that count */
 
     double *x; /* d x m */
     gnomon_h_test_vectors test_vectors;
@@ -75,6 +80,18 @@ gnomon_status gnomon_solver_sketch(gnomon_solver *s);
 /* From these to sigma, v, rank, p, and to the x of the sketched problem; drops them. */
 gnomon_status gnomon_solver_precondition(gnomon_solver *s);
 
+/* a (d x cols) = D^-1 a. */
+void gnomon_solver_scale(const gnomon_solver *s, double *a, int64_t cols);
+/* Brings the columns of sa to like lengths where they differ much (columns.c): then s->columns is
+ * there. *nonzero: the columns that are not 0, with lambda below them. */
+gnomon_status gnomon_columns_level(gnomon_solver *s, int64_t *nonzero);
+/* r and qb (Q^T S b) of the sketch become those of the sketch above lambda D^-1. */
+gnomon_status gnomon_columns_lambda(gnomon_solver *s, double *r, double *qb);
+/* r becomes that of A's own columns, and s->columns NULL. */
+void gnomon_columns_back(gnomon_solver *s, double *r);
+/* Finds s->largest and s->least; r is destroyed. */
+gnomon_status gnomon_columns_figures(gnomon_solver *s, double *r);
+
 /* out (d x cols) = P y. scaled: rank x cols. */
 void gnomon_solver_multiply_p(const gnomon_solver *s, const double *y, int64_t cols, double *scaled,
                               double *out);
@@ -98,8 +115,9 @@ typedef struct gnomon_state {
     double *plain;      /* m: |b - A x|^2 */
     double *squares;    /* m: with lambda^2 |x|^2 */
     double *norm_x;     /* m */
-    double *g;          /* d x m: V^T (A^T (b - A x) - lambda^2 x) */
-    double *transposed; /* d x m: V^T x */
+    double *norm_dx;    /* m: |D x| */
+    double *g;          /* d x m: V^T D^-1 (A^T (b - A x) - lambda^2 x) */
+    double *transposed; /* d x m: V^T D x */
     double *error;      /* m: the backward error, relative */
 } gnomon_state;
 /* a / b, where 0 / 0 is 0. */

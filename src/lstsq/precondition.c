@@ -12,6 +12,7 @@
 typedef struct workspace {
     double *r, *copy, *u, *qb, *y, *work;
     int *index;
+    double lambda; /* what the triangle does not hold of it */
 } workspace;
 
 static gnomon_status allocate(gnomon_solver *s, int64_t count, workspace *w)
@@ -54,35 +55,43 @@ static void transpose(int64_t d, double *a)
     }
 }
 
-/* sigma, v and x, from the sketch's triangle and Q^T S b. */
+/* sigma and v of the triangle, and how many singular values count. */
 static gnomon_status decompose(gnomon_solver *s, int64_t count, workspace *w)
 {
-    const int64_t d = s->d, m = s->m;
+    const int64_t d = s->d;
     const double tolerance =
         s->options.rcond > 0 ? s->options.rcond : (double)(d > 16 ? d : 16) * 0x1p-52;
     GNOMON_FAIL_IF(
         !gnomon_blas_svd(d, w->copy, w->r, s->sigma, w->u, s->v, w->work, count, w->index), s->ctx,
         GNOMON_ERROR_INTERNAL, "the singular values of the sketch did not converge");
     transpose(d, s->v);
-    gnomon_blas_gemm(true, true, false, d, m, d, 1.0, w->u, d, w->qb, m, 0.0, w->y, m);
     s->rank = 0;
-    const double first = hypot(s->sigma[0], s->lambda);
+    for (int64_t i = 0; i < d; i++)
+        if (hypot(s->sigma[i], w->lambda) > tolerance * hypot(s->sigma[0], w->lambda)) s->rank++;
+    return GNOMON_OK;
+}
+
+/* The sketch's solution, and sigma with lambda. */
+static void start(gnomon_solver *s, workspace *w)
+{
+    const int64_t d = s->d, m = s->m;
+    gnomon_blas_gemm(true, true, false, d, m, d, 1.0, w->u, d, w->qb, m, 0.0, w->y, m);
     for (int64_t i = 0; i < d; i++) {
-        const double sigma = s->sigma[i], above = hypot(sigma, s->lambda);
-        const bool counts = above > tolerance * first;
-        if (counts) s->rank++;
+        const double sigma = s->sigma[i], above = hypot(sigma, w->lambda);
         for (int64_t j = 0; j < m; j++)
-            w->y[i * m + j] = counts ? w->y[i * m + j] * (sigma / above) / above : 0;
+            w->y[i * m + j] = i < s->rank ? w->y[i * m + j] * (sigma / above) / above : 0;
         s->sigma[i] = above;
     }
     gnomon_blas_gemm(true, false, false, d, m, d, 1.0, s->v, d, w->y, m, 0.0, s->x, m);
-    return GNOMON_OK;
+    gnomon_solver_scale(s, s->x, m);
 }
 
 static gnomon_status factor(gnomon_solver *s, int64_t count, workspace *w)
 {
     gnomon_orth_count ways = {0, 0};
+    int64_t nonzero;
     GNOMON_TRY(allocate(s, count, w));
+    GNOMON_TRY(gnomon_columns_level(s, &nonzero));
     GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
     GNOMON_TRY(gnomon_orthonormalise(s->ctx, &s->sa, w->r, &ways));
     GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
@@ -90,7 +99,29 @@ static gnomon_status factor(gnomon_solver *s, int64_t count, workspace *w)
     gnomon_tall_drop(s->ctx, &s->sa);
     gnomon_tall_drop(s->ctx, &s->sb);
     GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
-    return decompose(s, count, w);
+    w->lambda = s->lambda;
+    if (s->columns != NULL && s->lambda > 0) {
+        GNOMON_TRY(gnomon_columns_lambda(s, w->r, w->qb));
+        w->lambda = 0;
+    }
+    GNOMON_TRY(decompose(s, count, w));
+    if (s->columns != NULL && s->rank < nonzero) {
+        gnomon_columns_back(s, w->r);
+        GNOMON_TRY(decompose(s, count, w));
+    }
+    start(s, w);
+    s->norm_of_columns = s->norm;
+    if (s->columns != NULL) {
+        s->norm_of_columns = 0;
+        for (int64_t i = 0; i < s->d; i++)
+            s->norm_of_columns = hypot(s->norm_of_columns, s->sigma[i]);
+        return gnomon_columns_figures(s, w->r);
+    }
+    if (s->rank > 0) {
+        s->largest = s->sigma[0];
+        s->least = s->sigma[s->rank - 1];
+    }
+    return GNOMON_OK;
 }
 
 gnomon_status gnomon_solver_precondition(gnomon_solver *s)

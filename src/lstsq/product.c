@@ -4,6 +4,15 @@
 #include "linalg/blas.h"
 #include "lstsq/lstsq.h"
 
+void gnomon_solver_scale(const gnomon_solver *s, double *a, int64_t cols)
+{
+    if (s->columns == NULL) return;
+    for (int64_t i = 0; i < s->d; i++) {
+        for (int64_t j = 0; j < cols; j++)
+            a[i * cols + j] *= s->columns[i];
+    }
+}
+
 void gnomon_solver_multiply_p(const gnomon_solver *s, const double *y, int64_t cols, double *scaled,
                               double *out)
 {
@@ -13,6 +22,7 @@ void gnomon_solver_multiply_p(const gnomon_solver *s, const double *y, int64_t c
     }
     gnomon_blas_gemm(true, false, false, s->d, cols, s->rank, 1.0, s->v, s->d, scaled, cols, 0.0,
                      out, cols);
+    gnomon_solver_scale(s, out, cols);
 }
 
 gnomon_status gnomon_solver_apply_in(gnomon_solver *s, const double *y, int64_t cols,
@@ -22,12 +32,14 @@ gnomon_status gnomon_solver_apply_in(gnomon_solver *s, const double *y, int64_t 
     const gnomon_sweep sweep = {.in = in, .cols = cols, .z = z};
     gnomon_solver_multiply_p(s, y, cols, h, in);
     GNOMON_TRY(gnomon_sweep_rows(s, &sweep));
+    for (int64_t i = 0; i < s->d * cols; i++)
+        z[i] += s->lambda * s->lambda * in[i];
+    gnomon_solver_scale(s, z, cols);
     gnomon_blas_gemm(true, true, false, s->rank, cols, s->d, 1.0, s->v, s->d, z, cols, 0.0, h,
                      cols);
     for (int64_t i = 0; i < s->rank; i++) {
-        const double part = s->lambda / s->sigma[i];
         for (int64_t j = 0; j < cols; j++)
-            h[i * cols + j] = h[i * cols + j] / s->sigma[i] + part * part * y[i * cols + j];
+            h[i * cols + j] /= s->sigma[i];
     }
     return GNOMON_OK;
 }

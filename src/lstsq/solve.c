@@ -115,6 +115,7 @@ static gnomon_status allocate(gnomon_solver *s, gnomon_state *state)
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->plain));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->squares));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->norm_x));
+    GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->norm_dx));
     GNOMON_TRY(gnomon_alloc(s->ctx, m, sizeof(double), "norms", &state->error));
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof(double), "a gradient", &state->g));
     return gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof(double), "the solution",
@@ -161,12 +162,14 @@ static void release(gnomon_solver *s, gnomon_state *state)
     gnomon_tall_drop(ctx, &s->sb);
     gnomon_free(ctx, s->exponent);
     gnomon_free(ctx, s->norm_b);
+    gnomon_free(ctx, s->columns);
     gnomon_free(ctx, s->sigma);
     gnomon_free(ctx, s->v);
     gnomon_free(ctx, s->x);
     gnomon_free(ctx, state->plain);
     gnomon_free(ctx, state->squares);
     gnomon_free(ctx, state->norm_x);
+    gnomon_free(ctx, state->norm_dx);
     gnomon_free(ctx, state->error);
     gnomon_free(ctx, state->g);
     gnomon_free(ctx, state->transposed);
