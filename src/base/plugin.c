@@ -215,6 +215,7 @@ void gnomon_plugins_find(gnomon_plugins *plugins)
 {
     if (plugins->looked_for) return;
     plugins->looked_for = true;
+    plugins->process = getpid();
     const char *kind = plugins->spec.kind == GNOMON_DEVICE_PLUGIN ? plugins->spec.name : "NAME";
 
     const char *named = secure_getenv("GNOMON_PLUGIN_DIR");
@@ -268,8 +269,18 @@ bool gnomon_plugin_path(const char *name, char *path, size_t room, char *why, si
     return false;
 }
 
+/* A device belongs to the process that opened it: a child of fork can neither use nor close it. */
+static void leave_to_parent(gnomon_plugins *plugins)
+{
+    if (plugins->count == 0 || plugins->process == getpid()) return;
+    plugins->count = 0;
+    plugins->reason[0] = 0;
+    say(plugins, "a device that was opened before fork can't be used in the child");
+}
+
 void gnomon_plugins_close(gnomon_plugins *plugins)
 {
+    leave_to_parent(plugins);
     for (int i = 0; i < plugins->count; i++) {
         plugins->open[i].table->close(plugins->open[i].state);
         dlclose(plugins->open[i].library);
@@ -281,6 +292,7 @@ const gnomon_plugin *gnomon_context_plugin(gnomon_context *ctx, int i)
 {
     if (ctx->plugins.spec.kind == GNOMON_DEVICE_CPU) return NULL;
     gnomon_plugins_find(&ctx->plugins);
+    leave_to_parent(&ctx->plugins);
     return i < ctx->plugins.count ? &ctx->plugins.open[i] : NULL;
 }
 

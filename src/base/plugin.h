@@ -5,6 +5,7 @@
 #include "backend.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 enum { GNOMON_DEVICE_NAME = 32, GNOMON_DEVICES = 4 };
 
@@ -31,6 +32,7 @@ typedef struct gnomon_plugin {
 /* Those of a context. */
 typedef struct gnomon_plugins {
     bool looked_for;
+    pid_t process; /* that looked */
     gnomon_device_spec spec; /* set before looking */
     int count;
     gnomon_plugin open[GNOMON_DEVICES];

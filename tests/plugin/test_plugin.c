@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -253,6 +254,48 @@ static void two_plugins(void **state)
     gnomon_context_destroy(two);
     gnomon_context_destroy(other);
     gnomon_context_destroy(all);
+}
+
+/* A job in a child of fork on a context of the parent's, whose device is the parent's alone; the
+ * child destroys the context, which must not close that device. */
+static int in_child(gnomon_context *ctx, const gnomon_operator *op, gnomon_status expected)
+{
+    float x[8] = {0}, y[2] = {0};
+    const gnomon_matrix xs = gnomon_matrix_rowmajor(x, GNOMON_F32, 1, 8),
+                        ys = gnomon_matrix_rowmajor(y, GNOMON_F32, 1, 2);
+    gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
+    options.alpha = 0;
+    options.rows = 2;
+    if (gnomon_sketch(ctx, op, &xs, &ys, &options) != expected) return 1;
+    if (expected == GNOMON_OK && gnomon_context_worked_on(ctx) != GNOMON_DEVICE_CPU) return 2;
+    if (expected != GNOMON_OK && !strstr(gnomon_last_error(ctx), "before fork")) return 3;
+    if (!strstr(gnomon_context_device_reason(ctx), "before fork")) return 4;
+    gnomon_context_destroy(ctx);
+    return 0;
+}
+
+static void after_fork(void **state)
+{
+    (void)state;
+    setenv("GNOMON_PLUGIN_DIR", PLUGINS "/two", 1);
+    for (int named = 0; named < 2; named++) {
+        gnomon_context *ctx = open_device(named ? "cuda" : "auto", "cuda", "test device -1");
+        gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+        d.kind = GNOMON_RADEMACHER;
+        d.k = 4;
+        d.d = 8;
+        gnomon_operator *op;
+        assert_int_equal(gnomon_operator_create(ctx, &d, &op), GNOMON_OK);
+        const pid_t child = fork();
+        if (child == 0) _exit(in_child(ctx, op, named ? GNOMON_ERROR_DEVICE : GNOMON_OK));
+        assert_true(child > 0);
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_non_null(gnomon_context_plugin(ctx, 0)); /* the parent still has it */
+        gnomon_operator_destroy(op);
+        gnomon_context_destroy(ctx);
+    }
 }
 
 static int stop(void *user, const char *phase, int64_t done, int64_t total)
@@ -961,6 +1004,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(not_a_library, clear, clear),
         cmocka_unit_test_setup_teardown(specs, clear, clear),
         cmocka_unit_test_setup_teardown(two_plugins, clear, clear),
+        cmocka_unit_test_setup_teardown(after_fork, clear, clear),
         cmocka_unit_test_setup_teardown(beside_the_library, clear, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
