@@ -514,12 +514,26 @@ def overhead():
         check(call(*arguments) == 0, "the C call")
         median(lambda: call(*arguments), 100)
         c = min(median(lambda: call(*arguments)) for _ in range(3))
-    gnomon.sketch(X, S, out=out, allow_nonfinite=True)
-    given = min(median(lambda: gnomon.sketch(X, S, out=out, allow_nonfinite=True)) for _ in range(3))
-    made = min(median(lambda: gnomon.sketch(X, S, allow_nonfinite=True)) for _ in range(3))
-    measured.update(c_us=c, python_us=given, python_made_us=made)
-    print(f"a call in C {c:.1f} us, by Python {given:.1f} us, with a new output {made:.1f} us")
+
+    def both(X, out):
+        """With an output that is given, and with a new one."""
+        gnomon.sketch(X, S, out=out, allow_nonfinite=True)
+        return [min(median(call) for _ in range(3)) for call in (lambda: gnomon.sketch(X, S, out=out, allow_nonfinite=True),
+                                                                 lambda: gnomon.sketch(X, S, allow_nonfinite=True))]
+
+    given, made = both(X, out)
+    empty = min(median(lambda: torch.empty((8, 64), device="cuda")) for _ in range(3))
+    measured.update(c_us=c, torch_us=given, torch_made_us=made, torch_empty_us=empty)
+    print(f"a call in C {c:.1f} us, by Python {given:.1f} us, with a new output {made:.1f} us; torch.empty {empty:.1f} us")
     check(given - c < 20, "overhead of a call in us:", given - c)
+    try:
+        import cupy
+    except ImportError:
+        return
+    given, made = both(cupy.asarray(X), cupy.asarray(out))
+    empty = min(median(lambda: cupy.empty((8, 64), np.float32)) for _ in range(3))
+    measured.update(cupy_us=given, cupy_made_us=made, cupy_empty_us=empty)
+    print(f"CuPy's arrays {given:.1f} us, with a new output {made:.1f} us; cupy.empty {empty:.1f} us")
 
 
 def projector():

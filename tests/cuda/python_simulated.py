@@ -141,9 +141,8 @@ class Array:
     def __init__(self, shape, dtype=np.float32, fill=None):
         self.there = There(shape, dtype, fill)
         self.dtype, self.shape, self.host = np.dtype(dtype), shape, self.there.host
-        self.device, self.data = types.SimpleNamespace(id=0), types.SimpleNamespace(ptr=self.there.address,
-                                                                                    device=types.SimpleNamespace(id=0))
-        self.__cuda_array_interface__ = Interface(self.there).__cuda_array_interface__
+        self.strides, self.itemsize = self.host.strides, self.dtype.itemsize
+        self.data = types.SimpleNamespace(ptr=self.there.address, device_id=0)
 
     def __len__(self):
         return self.shape[0]
@@ -161,16 +160,23 @@ class Rows:
             np.concatenate([[0], np.cumsum(kept.sum(1))]).astype(index), np.nonzero(kept)[1].astype(index), dense[kept]))
 
 
-asked = []
+asked, entered = [], []
 cupy = types.ModuleType("cupy")
-cupy.empty = Array
+cupy.empty = cupy.ndarray = Array
 cupy.ascontiguousarray = lambda x, dtype=None: x if dtype in (None, x.dtype) else Array(x.shape, dtype, x.host)
+current = 0
 cupy.cuda = types.SimpleNamespace(get_current_stream=lambda device: asked.append(device) or types.SimpleNamespace(ptr=0),
-                                  Device=lambda device: contextlib.nullcontext(device))
+                                  runtime=types.SimpleNamespace(getDevice=lambda: current),
+                                  Device=lambda device: entered.append(device) or contextlib.nullcontext(device))
 sys.modules["cupy"] = cupy
 Array.__module__, Rows.__module__ = "cupy", "cupyx.scipy.sparse._csr"
 found = gnomon.sketch(Array(X.shape, fill=X), S)
 check(isinstance(found, Array) and (found.host == expected).all() and asked and set(asked) == {0}, "CuPy's array, in and out")
+check(not entered, "the current device is entered")
+current = 1
+found = gnomon.sketch(Array(X.shape, fill=X), S)
+check((found.host == expected).all() and set(entered) == {0}, "another device is current")
+current = 0
 given = Array((20, 16))
 check(gnomon.sketch(Array(X.shape, fill=X), S, out=given) is given and (given.host == expected).all(), "CuPy's output")
 few = np.where(np.abs(X) > 1, X, np.float32(0))

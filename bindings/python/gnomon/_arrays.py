@@ -12,7 +12,7 @@ import numpy as np
 from . import _abi
 from ._arrow import arrow
 from ._context import Context
-from ._device import Placed, placed
+from ._device import Placed, dlpack_device, placed
 from ._errors import DeviceError
 
 ArrayLike = Any  # what numpy.asarray, numpy.from_dlpack or sparse() below takes
@@ -41,14 +41,14 @@ def as_array(x: ArrayLike, name: str) -> np.ndarray:
     column = arrow(x, name)
     if column is not None:
         return column
-    device = getattr(x, "__dlpack_device__", None)
-    if device is not None and device()[0] not in _CPU:
-        raise DeviceError(f"{name} lies in a device's memory (DLPack's device {tuple(device())}); this call takes "
-                          "arrays of the CPU's memory")
-    if hasattr(x, "__cuda_array_interface__") and device is None:
+    device = dlpack_device(x)
+    if device[0] is not None and device[0] not in _CPU:
+        raise DeviceError(f"{name} lies in a device's memory (DLPack's device {device}); this call takes arrays of the "
+                          "CPU's memory")
+    if hasattr(x, "__cuda_array_interface__") and device[0] is None:
         raise DeviceError(f"{name} lies in a GPU's memory; this call takes arrays of the CPU's memory")
     try:
-        if device is not None and not hasattr(x, "__array_interface__"):
+        if device[0] is not None and not hasattr(x, "__array_interface__"):
             return np.from_dlpack(x)
         return np.asarray(x)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
@@ -313,15 +313,13 @@ def anywhere(x: ArrayLike, name: str) -> Union[Points, Placed]:
 def output_beside(out: Any, shape: tuple[int, int], dtype: Any, inputs: Sequence[Any], name: str = "out") -> Matrix:
     """An array to write to where the inputs lie, or the caller's wherever that lies."""
     if out is None:
-        there = next((x for x in inputs if isinstance(x, Placed)), None)
-        if there is None:
-            return Dense(np.empty(shape, dtype), name)
-        if there.empty is None:
-            raise TypeError(f"{name} must be given: the input lies in a GPU's memory, and its library has no way to make "
-                            "an array there")
-        found = placed(there.empty(shape, np.dtype(dtype)), name)
-        assert found is not None
-        return found
+        for there in inputs:
+            if isinstance(there, Placed):
+                if there.maker is None:
+                    raise TypeError(f"{name} must be given: the input lies in a GPU's memory, and its library has no way "
+                                    "to make an array there")
+                return there.maker.empty(there, shape, _CODES[np.dtype(dtype)])
+        return Dense(np.empty(shape, dtype), name)
     target = None if isinstance(out, np.ndarray) else placed(out, name)
     if target is None:
         return output(out, shape, dtype, [x for x in inputs if not isinstance(x, Placed)], name)

@@ -265,12 +265,11 @@ class _Factors:
 
     def __init__(self, x: Placed, options: Any):
         rank = options.rank
-        self._bring, self._room = x.bring, None
-        if x.empty is None or not 0 < rank <= min(x.shape):
+        self._x, self._room = x, None
+        if x.maker is None or not 0 < rank <= min(x.shape):
             return
-        dtype = np.dtype(_TYPES[options.dtype or (_abi.GNOMON_F64 if x.double else _abi.GNOMON_F32)])
-        made = x.empty((x.shape[0], rank), dtype), x.empty((rank, x.shape[1]), dtype)
-        self._room = [matrix(one, name) for one, name in zip(made, ("U", "Vt"))]
+        code = options.dtype or (_abi.GNOMON_F64 if x.double else _abi.GNOMON_F32)
+        self._room = [x.maker.empty(x, shape, code) for shape in ((x.shape[0], rank), (rank, x.shape[1]))]
         options.u, options.vt = (ctypes.pointer(one.view) for one in self._room)
 
     def take(self, found: Any, result: Result) -> tuple[Any, Any]:
@@ -279,7 +278,8 @@ class _Factors:
             rank = found.rank
             return (u, vt) if rank == len(vt) else (u[:, :rank], vt[:rank])
         u, vt = result.matrix(found.u), result.matrix(found.vt)
-        return (u, vt) if self._bring is None else (self._bring(u), self._bring(vt))
+        maker = self._x.maker
+        return (u, vt) if maker is None else (maker.bring(self._x, u), maker.bring(self._x, vt))
 
 
 def svd(X: Any, n_components: Optional[int] = None, *, n_oversamples: int = 10, n_iter: Union[int, str] = "auto",

@@ -170,13 +170,13 @@ def sketch(X: ArrayLike, n_components: Union[int, str, Operator], *, kind: str =
     x: Union[Points, Placed, None]
     if type(X) is np.ndarray:
         x = Dense(X, "X")
-    elif isinstance(X, AnyIterator):
-        if out is not None:
-            raise ValueError("out is given, but X is an iterator of pieces")
-        return _sketch_pieces(X, n_components, kind, random_state, eps, dtype, allow_nonfinite, n_jobs, device, progress,
-                              parameters)
     else:
         x = placed(X, "X", rows=True)  # first, because a tensor takes a microsecond to say that it lacks an attribute
+        if x is None and isinstance(X, AnyIterator):
+            if out is not None:
+                raise ValueError("out is given, but X is an iterator of pieces")
+            return _sketch_pieces(X, n_components, kind, random_state, eps, dtype, allow_nonfinite, n_jobs, device,
+                                  progress, parameters)
         if x is None:
             x = Sparse(X, "X", coo=True) if is_sparse(X) else points(X, "X")
     op = _operator_for(x, n_components, kind, random_state, eps, parameters)
