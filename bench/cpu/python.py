@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import scipy
@@ -127,38 +128,63 @@ def cases():
            linear_model.Ridge(solver="cholesky"))
 
 
-class InLibrary:
-    """Seconds that calls of the library's functions take, while it is in force."""
+OURS = [(lib, name) for name in _abi.FUNCTIONS]
+# What scikit-learn's estimators call to do the same as the library's functions.
+THEIRS = {
+    "gaussian": [(random_projection.GaussianRandomProjection, "_make_random_matrix"), (random_projection, "safe_sparse_dot")],
+    "sparse": [(random_projection.SparseRandomProjection, "_make_random_matrix"), (random_projection, "safe_sparse_dot")],
+    "svd": [(decomposition._truncated_svd, "_randomized_svd")],
+    "pca": [(decomposition._pca, "_randomized_svd")],
+    "kneighbors": [(neighbors._base, "ArgKmin")],
+    "ridge": [(linear_model._ridge, "_solve_cholesky")],
+}
+
+
+class Inside:
+    """Seconds that calls of these functions take, while it is in force: of functions by object and name, and of the methods of
+    a class that is looked up by its name."""
+
+    def __init__(self, functions):
+        self.functions = functions
 
     def __enter__(self):
-        self.seconds, self.before = 0.0, dict(vars(lib))
-        for name in _abi.FUNCTIONS:
-            setattr(lib, name, self.timed(getattr(lib, name)))
+        self.seconds, self.before = 0.0, []
+        for owner, name in self.functions:
+            here = vars(owner).get(name)
+            self.before.append((owner, name, here))
+            function = getattr(owner, name)
+            setattr(owner, name, self.methods(function) if isinstance(function, type) else self.timed(function))
         return self
 
+    def methods(self, kind):
+        return types.SimpleNamespace(**{name: self.timed(getattr(kind, name)) for name in ("is_usable_for", "compute")})
+
     def timed(self, function):
-        def call(*arguments):
+        def call(*arguments, **named):
             begin = time.perf_counter()
             try:
-                return function(*arguments)
+                return function(*arguments, **named)
             finally:
                 self.seconds += time.perf_counter() - begin
         return call
 
     def __exit__(self, *error):
-        vars(lib).clear()
-        vars(lib).update(self.before)
+        for owner, name, here in self.before:
+            if here is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, here)
 
 
-def beside_c(run, rounds):
-    """Medians of an estimator's seconds, and of those of them that pass in the library."""
+def beside(run, functions, rounds):
+    """Medians of an estimator's seconds, and of those of them that pass in the functions."""
     found = []
     for _ in range(rounds + 1):
-        with InLibrary() as inside:
+        with Inside(functions) as inside:
             begin = time.perf_counter()
             run()
             found.append((time.perf_counter() - begin, inside.seconds))
-    return [statistics.median(column) for column in zip(*found[1:])]
+    return dict(zip(("seconds", "function_seconds"), (statistics.median(column) for column in zip(*found[1:]))))
 
 
 K, RECALL = 10, 0.9
@@ -262,8 +288,8 @@ def main():
         record["cases"][name] = {"what": what, "who": {
             who: {"seconds": side[0], "processor_seconds": side[1], "others": side[2]}
             for who, side in zip(("gnomon", "scikit-learn"), sides)}}
-        whole, inside = beside_c(lambda: run(mine), options.rounds)
-        record["cases"][name]["in_library"] = {"seconds": whole, "library_seconds": inside}
+        for who, estimator, functions in (("gnomon", mine, OURS), ("scikit-learn", theirs, THEIRS[name])):
+            record["cases"][name]["who"][who]["inside"] = beside(lambda: run(estimator), functions, options.rounds)
         print(name, what, *(f"{side[0]:.3f} s ({side[1]:.3f} s of processors)" for side in sides))
     if "searches" in parts:
         record["searches"] = searches(options.rounds)
