@@ -131,7 +131,7 @@ def cases():
 OURS = [(lib, name) for name in _abi.FUNCTIONS]
 # What scikit-learn's estimators call to do the same as the library's functions.
 THEIRS = {
-    "gaussian": [(random_projection.GaussianRandomProjection, "_make_random_matrix"), (random_projection, "safe_sparse_dot")],
+    "gaussian": [(random_projection.GaussianRandomProjection, name) for name in ("_make_random_matrix", "transform")],
     "sparse": [(random_projection.SparseRandomProjection, "_make_random_matrix"), (random_projection, "safe_sparse_dot")],
     "svd": [(decomposition._truncated_svd, "_randomized_svd")],
     "pca": [(decomposition._pca, "_randomized_svd")],

@@ -63,14 +63,14 @@ _DEVICE_MEMORY = _abi.GNOMON_DEVICE_MEMORY
 
 
 class Placed:
-    """A dense array of two dimensions in a GPU's memory, and its view.
+    """A dense array of two dimensions in a GPU's memory, and its view, ``numbers`` as a tuple.
 
     ``device`` is the GPU's number among the visible ones, ``stream`` the stream that its library works on (an address as
     CUDA's calls take it; None: any), ``maker`` what makes others of that library's arrays on the same GPU (None: nothing
     does).
     """
 
-    __slots__ = ("array", "view", "code", "shape", "device", "stream", "maker", "writable")
+    __slots__ = ("array", "numbers", "code", "shape", "device", "stream", "maker", "writable")
     sparse = False
 
     def __init__(self, array: Any, name: str, address: int, code: int, shape: Any, strides: Any, device: int,
@@ -84,7 +84,12 @@ class Placed:
         self.array, self.code, self.device, self.stream, self.maker = array, code, device, stream, maker
         self.writable = writable
         self.shape: tuple[int, int] = (rows, cols)
-        self.view = _matrix(address or None, code, _DEVICE_MEMORY, rows, cols, first, second)
+        self.numbers = (address, code, _DEVICE_MEMORY, rows, cols, first, second)
+
+    @property
+    def view(self) -> Any:
+        """A struct of the library's."""
+        return _matrix(*self.numbers)
 
     @property
     def double(self) -> bool:
@@ -98,7 +103,7 @@ class PlacedRows(Placed):
     lie.
     """
 
-    __slots__ = ("values", "_kept")
+    __slots__ = ("values", "_kept", "_view")
     sparse = True
 
     def __init__(self, array: Any, name: str, code: Optional[int], shape: Any, parts: tuple[Any, Any, Any],
@@ -114,8 +119,12 @@ class PlacedRows(Placed):
         self.stream, self.maker, self.writable = stream, maker, False
         self.values, self._kept = values, parts
         index = ctypes.POINTER(ctypes.c_int64)
-        self.view: Any = _abi.gnomon_csr(rows, cols, ctypes.cast(addresses[0], index), ctypes.cast(addresses[1], index),
+        self._view = _abi.gnomon_csr(rows, cols, ctypes.cast(addresses[0], index), ctypes.cast(addresses[1], index),
                                          addresses[2] or None, code)
+
+    @property
+    def view(self) -> Any:
+        return self._view
 
 
 def _torch_rows(x: Any, name: str, known: _Torch) -> PlacedRows:

@@ -11,7 +11,7 @@ import numpy as np
 from . import _abi
 from ._arrays import (ArrayLike, Dense, Points, Sparse, as_array, dense, float_dtype, integer, is_sparse, matrix, output,
                       output_beside, points, real)
-from ._context import Context, Progress, call, configured_device, lease, owned_context
+from ._context import Context, Progress, call, call_on_two, configured_device, lease, owned_context
 from ._device import Placed, PlacedRows, place, placed
 from ._errors import DeviceError
 from ._library import lib
@@ -79,8 +79,8 @@ def _options_on(stream: Optional[int], allow_nonfinite: bool, rows: bool = False
     if known is None:
         if len(_placed_options) >= 64:  # of a program that makes ever new streams
             _placed_options.clear()
-        known = _options(allow_nonfinite=int(allow_nonfinite), device_stream=stream,
-                         csr_memory=_abi.GNOMON_DEVICE_MEMORY if rows else _abi.GNOMON_HOST)
+        known = ctypes.byref(_options(allow_nonfinite=int(allow_nonfinite), device_stream=stream,
+                                      csr_memory=_abi.GNOMON_DEVICE_MEMORY if rows else _abi.GNOMON_HOST))
         _placed_options[allow_nonfinite, stream, rows] = known
     return known
 
@@ -106,9 +106,12 @@ def _apply_there(op: Operator, x: Union[Points, Placed], out: Any, dtype: Any, a
         raise DeviceError("X has the format coo, which is projected on the CPU, and out lies elsewhere: give X.tocsr()")
     y = output_beside(out, (x.shape[0], op.shape[0]), float_dtype(dtype, x.double), (x,))
     device, stream = place(device, configured_device(), x, y)
-    call(_NAMES, n_jobs, device, progress, lib.gnomon_sketch_csr if x.sparse else lib.gnomon_sketch, op.handle,
-         ctypes.byref(x.view), ctypes.byref(y.view),
-         ctypes.byref(_options_on(stream, bool(allow_nonfinite), isinstance(x, PlacedRows))))
+    if isinstance(x, Placed) and isinstance(y, Placed) and not x.sparse:
+        call_on_two(_NAMES, n_jobs, device, progress, lib.gnomon_sketch, op.handle, x.numbers, y.numbers,
+                    _options_on(stream, bool(allow_nonfinite)))
+    else:
+        call(_NAMES, n_jobs, device, progress, lib.gnomon_sketch_csr if x.sparse else lib.gnomon_sketch, op.handle,
+             ctypes.byref(x.view), ctypes.byref(y.view), _options_on(stream, bool(allow_nonfinite), isinstance(x, PlacedRows)))
     return y.array if out is None else out
 
 
@@ -243,9 +246,9 @@ def adjoint(Y: ArrayLike, operator: Operator, *, out: Any = None, dtype: Any = N
     y = matrix(Y, "Y")
     x = output_beside(out, (y.shape[0], operator.shape[1]), float_dtype(dtype, y.double), (y,))
     device, stream = place(device, configured_device(), y, x)
-    options = _FINITE if stream is None else _options_on(stream, False)
+    options = ctypes.byref(_FINITE) if stream is None else _options_on(stream, False)
     call(_ADJOINT_NAMES, n_jobs, device, progress, lib.gnomon_adjoint, operator.handle, ctypes.byref(y.view),
-         ctypes.byref(x.view), ctypes.byref(options))
+         ctypes.byref(x.view), options)
     return x.array if out is None else out
 
 
