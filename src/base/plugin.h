@@ -32,7 +32,7 @@ typedef struct gnomon_plugin {
 /* Those of a context. */
 typedef struct gnomon_plugins {
     bool looked_for;
-    pid_t process; /* that looked */
+    pid_t process;           /* that looked */
     gnomon_device_spec spec; /* set before looking */
     int count;
     gnomon_plugin open[GNOMON_DEVICES];

@@ -4,14 +4,13 @@ from __future__ import annotations
 import ctypes
 import numbers
 import sys
-import weakref
 from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _abi
 from ._arrow import arrow
-from ._context import Context
+from ._context import Context, at_death
 from ._device import Placed, dlpack_device, placed
 from ._errors import DeviceError
 
@@ -380,7 +379,7 @@ class Result:
     def __init__(self, context: Context, free: Callable[..., Any], struct: Any):
         self._owner = _Owner()
         # Not __del__: of objects that die together the collector may finalize the context first.
-        weakref.finalize(self._owner, context.release, free, struct)
+        at_death(self._owner, context.release, free, struct)
 
     def array(self, address: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         dtype = np.dtype(dtype)

@@ -8,6 +8,7 @@ import ctypes
 import functools
 import os
 import struct
+import weakref
 from typing import Any, Callable, Generator, Iterator, Mapping, NamedTuple, Optional, Union
 
 from . import _abi
@@ -420,6 +421,12 @@ def call_on_two(names: Mapping[str, str], n_jobs: Optional[int], device: Optiona
     finally:
         context.watch.error = None
         _put_back(context)
+
+
+def at_death(owner: Any, function: Callable[..., Any], *arguments: Any) -> None:
+    """Calls the function when the owner dies; not at the interpreter's end, where daemon threads and functions of atexit
+    may still use what it would free."""
+    weakref.finalize(owner, function, *arguments).atexit = False
 
 
 def owned_context(n_jobs: Optional[int] = None, device: Optional[str] = None) -> Context:

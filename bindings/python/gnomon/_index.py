@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-import weakref
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
 from . import _abi
 from ._arrays import ArrayLike, Points, integer, real, seed_of
-from ._context import Context, Progress, lease, owned_context
+from ._context import Context, Progress, at_death, lease, owned_context
 from ._library import lib
 from ._operator import make_descriptor
 from ._pickle import opened, saved
@@ -125,7 +124,7 @@ class Index:
         self = cls.__new__(cls)
         self.metric, self._context, self._handle = metric, context, handle
         if handle is not None:
-            weakref.finalize(self, _destroy, handle, context)
+            at_death(self, _destroy, handle, context)
         self._kept, self._exact, self.tuning = [], None, None
         return self
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Iterator as AnyIterator
 from typing import Any, Iterator, NamedTuple, Optional, Union
 
@@ -11,7 +10,7 @@ import numpy as np
 from . import _abi
 from ._arrays import (ArrayLike, Dense, Points, Sparse, as_array, dense, float_dtype, integer, is_sparse, matrix, output,
                       output_beside, points, real)
-from ._context import Context, Progress, call, call_on_two, configured_device, lease, owned_context
+from ._context import Context, Progress, at_death, call, call_on_two, configured_device, lease, owned_context
 from ._device import Placed, PlacedRows, place, placed
 from ._errors import DeviceError
 from ._library import lib
@@ -351,7 +350,7 @@ class Sketcher:
             if status:
                 self._context.fail(status, {})
             self._stream = stream
-            weakref.finalize(self, _destroy_stream, stream, self._context, self.operator)
+            at_death(self, _destroy_stream, stream, self._context, self.operator)
         self._check(lib.gnomon_stream_push(self._stream, ctypes.byref(x.view)))
 
     def _check(self, status: int) -> None:

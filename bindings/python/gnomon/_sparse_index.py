@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-import weakref
 from typing import Any, Optional
 
 import numpy as np
 
 from . import _abi
 from ._arrays import ArrayLike, Points
-from ._context import Context, Progress, lease, owned_context
+from ._context import Context, Progress, at_death, lease, owned_context
 from ._library import lib
 from ._pickle import opened, saved
 from ._search import Neighbors, metric_info, metric_points, search_options, take_neighbors
@@ -56,7 +55,7 @@ class SparseIndex:
     def _new(cls, context: Context, handle: ctypes.c_void_p) -> "SparseIndex":
         self = cls.__new__(cls)
         self._context, self._handle = context, handle
-        weakref.finalize(self, _destroy, handle, context)
+        at_death(self, _destroy, handle, context)
         self.metric = lib.gnomon_metric_name(self._info().metric).decode()
         return self
 
