@@ -266,13 +266,6 @@ def cupy_arrays():
     check(bool(names) and not any("HtoD" in name or "DtoH" in name for name in names), "CuPy: copies", names)
     check(pool.used_bytes() - before <= found.nbytes + 512, "CuPy's memory beyond the output", pool.used_bytes() - before)
 
-    small, out = cupy.zeros((8, 1024), np.float32), cupy.zeros((8, 64), np.float32)
-    R = gnomon.operator(64, 1024)
-    took = min(median(lambda: gnomon.sketch(small, R, out=out, allow_nonfinite=True)) for _ in range(3))
-    made = min(median(lambda: gnomon.sketch(small, R, allow_nonfinite=True)) for _ in range(3))
-    measured.update(cupy_us=took, cupy_made_us=made)
-    print(f"a call with CuPy's arrays {took:.1f} us, with a new output {made:.1f} us")
-
     try:
         import cupyx.scipy.sparse
     except ImportError as error:
@@ -501,7 +494,13 @@ def median(function, count=400):
 
 
 def overhead():
-    """Of a small sketch: by the package, and by the C function with everything prepared, both only enqueued."""
+    """Of a small sketch: by the package, and by the C function with everything prepared, all only enqueued; with an output
+    that is there, and with a new one of PyTorch's or CuPy's. The least of several medians, in turns. Before the profiler is
+    used, which makes each launch dearer."""
+    try:
+        import cupy
+    except ImportError:
+        cupy = None
     X, S = torch.randn(8, 1024, device="cuda"), gnomon.operator(64, 1024, kind="rademacher")
     out = torch.empty(8, 64, device="cuda")
     options = _abi.gnomon_sketch_options()
@@ -512,28 +511,23 @@ def overhead():
     with lease(device="cuda:0") as ctx:
         call, arguments = lib.gnomon_sketch, (ctx.handle, S.handle, ctypes.byref(x), ctypes.byref(y), ctypes.byref(options))
         check(call(*arguments) == 0, "the C call")
-        median(lambda: call(*arguments), 100)
-        c = min(median(lambda: call(*arguments)) for _ in range(3))
 
-    def both(X, out):
-        """With an output that is given, and with a new one."""
-        gnomon.sketch(X, S, out=out, allow_nonfinite=True)
-        return [min(median(call) for _ in range(3)) for call in (lambda: gnomon.sketch(X, S, out=out, allow_nonfinite=True),
-                                                                 lambda: gnomon.sketch(X, S, allow_nonfinite=True))]
+        def made_for_c():
+            y.data = torch.empty((8, 64), dtype=torch.float32, device=X.device).data_ptr()
+            call(*arguments)
 
-    given, made = both(X, out)
-    empty = min(median(lambda: torch.empty((8, 64), device="cuda")) for _ in range(3))
-    measured.update(c_us=c, torch_us=given, torch_made_us=made, torch_empty_us=empty)
-    print(f"a call in C {c:.1f} us, by Python {given:.1f} us, with a new output {made:.1f} us; torch.empty {empty:.1f} us")
-    check(given - c < 20, "overhead of a call in us:", given - c)
-    try:
-        import cupy
-    except ImportError:
-        return
-    given, made = both(cupy.asarray(X), cupy.asarray(out))
-    empty = min(median(lambda: cupy.empty((8, 64), np.float32)) for _ in range(3))
-    measured.update(cupy_us=given, cupy_made_us=made, cupy_empty_us=empty)
-    print(f"CuPy's arrays {given:.1f} us, with a new output {made:.1f} us; cupy.empty {empty:.1f} us")
+        calls = {"c": lambda: call(*arguments), "c_made": made_for_c}
+        arrays = {"torch": (X, out)}
+        if cupy is not None:
+            arrays["cupy"] = cupy.asarray(X), cupy.asarray(out)
+        for name, (a, b) in arrays.items():
+            calls[name] = lambda a=a, b=b: gnomon.sketch(a, S, out=b, allow_nonfinite=True)
+            calls[name + "_made"] = lambda a=a: gnomon.sketch(a, S, allow_nonfinite=True)
+        turns = [{name: median(one) for name, one in calls.items()} for _ in range(9)]
+    best = {name: min(turn[name] for turn in turns) for name in calls}
+    measured["call_us"] = best
+    print("a call in us:", ", ".join(f"{name} {figure:.1f}" for name, figure in best.items()))
+    check(best["torch"] - best["c"] < 10 and best["torch_made"] - best["c"] < 15, "overhead of a call", best)
 
 
 def projector():
@@ -555,7 +549,8 @@ def projector():
 
 def main():
     begun = time.perf_counter()
-    for part in (same_bytes, sparse_rows, other_libraries, cupy_arrays, bad_input, searches, factors, order, streams, no_host_copy, overhead, projector):
+    for part in (overhead, same_bytes, sparse_rows, other_libraries, cupy_arrays, bad_input, searches, factors, order, streams,
+                 no_host_copy, projector):
         try:
             part()
         except Exception:
