@@ -334,7 +334,7 @@ _gnomon() {
         esac
         ;;
     dedup)
-        options="--text --field --id --skip-bad --max-document --sign --merge --against --similarity --ngram --char-ngram --lower --fold-case --normalize --punctuation --exact --parts --min-part --recall --bands --rows --seed --unverified --bucket --work --checkpoint -o --output --keep --ids --pairs --clusters --device --threads --memory --comm --json --progress --quiet -h --help"
+        options="--text --field --id --skip-bad --max-document --sign --merge --against --similarity --ngram --char-ngram --weighted --containment --lower --fold-case --normalize --punctuation --exact --parts --min-part --recall --bands --rows --seed --unverified --bucket --work --checkpoint -o --output --keep --ids --pairs --clusters --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         --text) words="NONE" ;;
         --field) words="NONE" ;;

@@ -368,6 +368,8 @@ complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l against -r -d 'the 
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l similarity -x -d 'documents whose sets of n-grams have Jaccard similarity S or more are near'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l ngram -x -d 'a document is the set of its n-grams of N words'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l char-ngram -x -d 'n-grams of N characters'
+complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l weighted -d 'an n-gram counts as often as a document has it'
+complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l containment -d 'documents are near if the larger has the share S of the smaller one\'s n-grams'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l lower -d 'ASCII letters count in lower case'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l fold-case -d 'all letters do'
 complete -c gnomon -n '__fish_seen_subcommand_from dedup' -l normalize -x -d 'none (default), or a normal form of Unicode: nfc (composed) or nfkc (also without ligatures, full width, superscripts)'

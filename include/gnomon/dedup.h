@@ -74,20 +74,21 @@ GNOMON_API const char *gnomon_unicode_version(void);
 
 typedef struct gnomon_dedup_options {
     size_t struct_size; /* see gnomon/base.h */
-    int64_t ngram;      /* words (characters) of an n-gram, 1 to 64. Default 3. A text of fewer is
-                           one n-gram; one of none is an empty set, which is near no other. 0: this,
-                           the next three and normalize are those of the first signature file */
-    int characters;     /* n-grams of characters, of UTF-8, rather than of words. Default 0 */
-    int lower;          /* gnomon_lower: letters count in lower case. Default NONE */
-    int punctuation;    /* gnomon_punctuation: what separates words besides white space. White space
-                           is that of ASCII; a run of it is one space. Default DROP */
-    double similarity;  /* documents of this Jaccard similarity or more are near, in (0, 1]. Default
-                           0.8 */
-    double recall;      /* in (0, 1]. Below 1: a pair of near documents is missed with probability
-                           (1 - recall) / 20 at most, so that at least this share of all near pairs
-                           is found in 19 of 20 runs (Markov's inequality); see 'uncompared' of the
-                           result for the one exception. 1: the exact join of the sets, which must
-                           fit in memory. Default 0.95 */
+    int64_t
+        ngram;         /* words (characters) of an n-gram, 1 to 64. Default 3. A text of fewer is
+                          one n-gram; one of none is an empty set, which is near no other. 0: this,
+                          the next three, normalize and weighted are those of the first signature file */
+    int characters;    /* n-grams of characters, of UTF-8, rather than of words. Default 0 */
+    int lower;         /* gnomon_lower: letters count in lower case. Default NONE */
+    int punctuation;   /* gnomon_punctuation: what separates words besides white space. White space
+                          is that of ASCII; a run of it is one space. Default DROP */
+    double similarity; /* documents of this Jaccard similarity or more are near, in (0, 1]. Default
+                          0.8 */
+    double recall;     /* in (0, 1]. Below 1: a pair of near documents is missed with probability
+                          (1 - recall) / 20 at most, so that at least this share of all near pairs
+                          is found in 19 of 20 runs (Markov's inequality); see 'uncompared' of the
+                          result for the one exception. 1: the exact join of the sets, which must
+                          fit in memory. Default 0.95 */
     int64_t bands, rows; /* both or neither (0, the default): so many bands of so many hashes, 1 to
                             1024 and 1 to 64. recall is then ignored, and the result's recall_bound
                             says what these give */
@@ -111,12 +112,22 @@ typedef struct gnomon_dedup_options {
     /* With checkpoint: a text that must be the same to go on with it, UTF-8, such as what the
      * documents come from. Default NULL. */
     const char *identity;
+    /* A document is the multiset of its n-grams: one that it has several times counts so often, and
+     * the similarity of two documents is the sum of the lesser counts over that of the greater ones
+     * (weighted Jaccard). The k-th occurrence is a member of its own, so that all of the above
+     * holds. The CPU makes such sets: DEVICE where the context names another device. Default 0 */
+    int weighted;
+    /* The similarity is the share of the smaller document's n-grams that the larger one has:
+     * |A n B| / min(|A|, |B|). All near pairs of distinct sets are found, as with recall 1, by
+     * lists of the sets that have an n-gram, which take 16 bytes of memory each n-gram; recall and
+     * seed are ignored. Not with exact, unverified or bands. Runs on the CPU. Default 0 */
+    int containment;
 } gnomon_dedup_options;
 
 #define GNOMON_DEDUP_OPTIONS_INIT                                                \
     {                                                                            \
         sizeof(gnomon_dedup_options), 3, 0, 0, 0, 0.8, 0.95, 0, 0, 0, 0, 0, 256, \
-            GNOMON_DEDUP_FIRST, 0, NULL, GNOMON_NORMAL_NONE, NULL, NULL          \
+            GNOMON_DEDUP_FIRST, 0, NULL, GNOMON_NORMAL_NONE, NULL, NULL, 0, 0    \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_dedup_options_init(gnomon_dedup_options *options, size_t size);

@@ -65,13 +65,14 @@ static gnomon_status set_identity(gnomon_dedup *d)
     snprintf(recall, sizeof recall, "%.17g", o->recall);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
     json_t *all = json_pack(
-        "{s:s, s:I, s:b, s:i, s:i, s:i, s:s, s:s, s:I, s:I, s:s, s:b, s:b, s:I, s:b, s:s}",
+        "{s:s, s:I, s:b, s:i, s:i, s:i, s:s, s:s, s:I, s:I, s:s, s:b, s:b, s:I, s:b, s:b, s:b, "
+        "s:s}",
         "version", gnomon_version(), "ngram", (json_int_t)o->ngram, "characters", o->characters,
         "lower", o->lower, "punctuation", o->punctuation, "normalize", o->normalize, "similarity",
         similarity, "recall", recall, "bands", (json_int_t)o->bands, "rows", (json_int_t)o->rows,
         "seed", seed, "exact", o->exact, "unverified", o->unverified, "bucket",
-        (json_int_t)o->bucket, "texts", o->keep_raw, "input",
-        o->identity != NULL ? o->identity : "");
+        (json_int_t)o->bucket, "texts", o->keep_raw, "weighted", o->weighted, "containment",
+        o->containment, "input", o->identity != NULL ? o->identity : "");
     char *text = gnomon_json_text(all, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(all);
     if (text == NULL)

@@ -64,6 +64,11 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_dedup_options *o)
                    GNOMON_ARG("options.unverified") " is %d; it needs bands: neither exact nor "
                                                     "recall 1",
                    o->unverified);
+    GNOMON_FAIL_IF(
+        o->containment && (o->exact || o->unverified || o->bands > 0), ctx, GNOMON_ERROR_ARGUMENT,
+        GNOMON_ARG("options.containment") " is %d; it needs sets, which it compares all: "
+                                          "neither exact, unverified nor bands",
+        o->containment);
     return GNOMON_OK;
 }
 
@@ -95,12 +100,14 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
     if (options != NULL)
         GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_dedup_options, options, &o));
     GNOMON_TRY(check(ctx, &o));
-    if (o.exact || o.ngram == 0 || (o.recall == 1 && o.bands == 0))
+    if (o.exact || o.ngram == 0 || o.weighted || o.containment || (o.recall == 1 && o.bands == 0))
         GNOMON_TRY(gnomon_device_refuse(
             ctx, GNOMON_BY_CONTEXT,
-            o.exact        ? "deduplication by equal bytes runs on the CPU"
-            : o.ngram == 0 ? "merging signature files runs on the CPU"
-                           : "deduplication with recall 1, by the exact join, runs on the CPU"));
+            o.exact         ? "deduplication by equal bytes runs on the CPU"
+            : o.ngram == 0  ? "merging signature files runs on the CPU"
+            : o.weighted    ? "weighted sets are made on the CPU"
+            : o.containment ? "deduplication by containment runs on the CPU"
+                            : "deduplication with recall 1, by the exact join, runs on the CPU"));
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *d, "a deduplication", &d));
     d->ctx = ctx;
     d->options = o;
@@ -489,6 +496,9 @@ static gnomon_status run(gnomon_dedup *d)
     if (d->options.exact) {
         strcpy(r->why, "equal bytes");
         r->recall_bound = 1;
+    } else if (d->options.containment) {
+        if (!d->checkpoint.paired) GNOMON_TRY(gnomon_dedup_contain(d));
+        r->verify_seconds = gnomon_lap(&clock);
     } else if (d->options.recall == 1 && d->options.bands == 0) {
         if (!d->checkpoint.paired) GNOMON_TRY(gnomon_dedup_exact(d));
         r->verify_seconds = gnomon_lap(&clock);

@@ -21,6 +21,7 @@ void gnomon_ngrams_start(gnomon_ngrams *n, const gnomon_dedup_options *o, gnomon
                          .punctuation = o->punctuation == GNOMON_PUNCTUATION_KEEP,
                          .normal = {o->normalize, o->lower == GNOMON_LOWER_FOLD,
                                     o->punctuation == GNOMON_PUNCTUATION_DROP_ALL},
+                         .weighted = o->weighted != 0,
                          .wide = gnomon_wide(isa),
                          .power = 1};
     n->normalizes = n->normal.form != GNOMON_NORMAL_NONE || n->normal.fold || n->normal.spaces;
@@ -256,14 +257,34 @@ static int64_t make(const gnomon_ngrams *n, const char *text, int64_t bytes, uin
     return r.count;
 }
 
-int64_t gnomon_ngrams_of(const gnomon_ngrams *n, const char *text, int64_t bytes, uint64_t *set,
-                         uint64_t *scratch)
+static void sort(const gnomon_ngrams *n, uint64_t *set, uint64_t *scratch, int64_t count)
 {
-    const int64_t count = make(n, text, bytes, set);
     if (n->wide)
         gnomon_wide_sort(set, scratch, count);
     else
         gnomon_sort_hashes(set, scratch, count);
+}
+
+/* Of equal n-grams, which follow one another, all but the first become others. Whether any did. */
+static bool part_repeated(uint64_t *set, int64_t count)
+{
+    bool any = false;
+    for (int64_t begin = 0, end; begin < count; begin = end) {
+        const uint64_t one = set[begin];
+        for (end = begin + 1; end < count && set[end] == one; end++) {
+            set[end] = gnomon_mix64(one + (uint64_t)(end - begin) * WORD);
+            any = true;
+        }
+    }
+    return any;
+}
+
+int64_t gnomon_ngrams_of(const gnomon_ngrams *n, const char *text, int64_t bytes, uint64_t *set,
+                         uint64_t *scratch)
+{
+    const int64_t count = make(n, text, bytes, set);
+    sort(n, set, scratch, count);
+    if (n->weighted && part_repeated(set, count)) sort(n, set, scratch, count);
     int64_t kept = 0;
     uint64_t last = count > 0 ? ~set[0] : 0;
     for (int64_t i = 0; i < count; i++) {

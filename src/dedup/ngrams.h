@@ -19,6 +19,7 @@ typedef struct gnomon_ngrams {
     bool normalizes;
     gnomon_normal normal;
     unsigned char map[256]; /* of a byte: 0 where it is between words, else as what it counts */
+    bool weighted;          /* the k-th occurrence of an n-gram is a member of its own */
     bool wide;              /* by AVX-512; see wide/wide.h */
     uint64_t power;         /* of the oldest word in a rolling hash */
 } gnomon_ngrams;
@@ -27,8 +28,8 @@ void gnomon_ngrams_start(gnomon_ngrams *ngrams, const gnomon_dedup_options *opti
                          gnomon_isa isa);
 /* The most n-grams that a text has. */
 int64_t gnomon_ngrams_most(const gnomon_ngrams *ngrams, const char *text, int64_t bytes);
-/* Writes the distinct n-grams, ascending, to set; scratch has room for as many. Returns how many
- * there are. */
+/* Writes the distinct n-grams (weighted: all of them), ascending, to set; scratch has room for as
+ * many. Returns how many there are. */
 int64_t gnomon_ngrams_of(const gnomon_ngrams *ngrams, const char *text, int64_t bytes,
                          uint64_t *set, uint64_t *scratch);
 /* A hash of a set, or of bytes. */

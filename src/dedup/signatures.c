@@ -17,7 +17,16 @@
 
 enum { VERSION = 1 };
 /* What n-grams are of. */
-enum { CHARACTERS = 1, LOWER = 2, KEEP = 4, FOLD = 8, DROP_ALL = 16, NFC = 32, NFKC = 64 };
+enum {
+    CHARACTERS = 1,
+    LOWER = 2,
+    KEEP = 4,
+    FOLD = 8,
+    DROP_ALL = 16,
+    NFC = 32,
+    NFKC = 64,
+    WEIGHTED = 128
+};
 static const char MAGIC[8] = {'\x89', 'G', 'N', 'M', 'D', 'D', 'S', '\n'};
 
 typedef struct header {
@@ -40,12 +49,13 @@ static uint32_t flags_of(const gnomon_dedup_options *o)
     static const uint32_t lower[] = {0, LOWER, FOLD}, punctuation[] = {0, KEEP, DROP_ALL},
                           form[] = {0, NFC, NFKC};
     return (o->characters ? CHARACTERS : 0u) | lower[o->lower] | punctuation[o->punctuation] |
-           form[o->normalize];
+           form[o->normalize] | (o->weighted ? WEIGHTED : 0u);
 }
 
 static void set_flags(gnomon_dedup_options *o, uint32_t flags)
 {
     o->characters = (flags & CHARACTERS) != 0;
+    o->weighted = (flags & WEIGHTED) != 0;
     o->lower = flags & FOLD    ? GNOMON_LOWER_FOLD
                : flags & LOWER ? GNOMON_LOWER_ASCII
                                : GNOMON_LOWER_NONE;
@@ -68,7 +78,7 @@ static bool sound_flags(uint32_t flags)
 enum { DESCRIBED = 128 };
 static const char *describe(char text[DESCRIBED], int64_t ngram, uint32_t flags)
 {
-    snprintf(text, DESCRIBED, "%" PRId64 " %s%s%s%s", ngram,
+    snprintf(text, DESCRIBED, "%" PRId64 " %s%s%s%s%s", ngram,
              flags & CHARACTERS ? "characters" : "words",
              flags & FOLD    ? ", case folded"
              : flags & LOWER ? " in lower case"
@@ -78,7 +88,8 @@ static const char *describe(char text[DESCRIBED], int64_t ngram, uint32_t flags)
                               : "",
              flags & NFKC  ? " in NFKC"
              : flags & NFC ? " in NFC"
-                           : "");
+                           : "",
+             flags & WEIGHTED ? ", counted" : "");
     return text;
 }
 

@@ -152,9 +152,10 @@ gnomon_status gnomon_dedup_plan(gnomon_dedup *d);
 /* bands.c: adds the near pairs of distinct sets that share a band to d->edges. */
 gnomon_status gnomon_dedup_bands(gnomon_dedup *d);
 /* verify.c */
-/* The members that two sets share; -1 where their similarity is below 'similarity'. */
-int64_t gnomon_dedup_shared(gnomon_set a, gnomon_set b, double similarity);
-double gnomon_dedup_similarity(gnomon_set a, gnomon_set b, int64_t shared);
+/* The members that two sets share; -1 where their similarity (contained: the containment) is below
+ * 'similarity'. */
+int64_t gnomon_dedup_shared(gnomon_set a, gnomon_set b, double similarity, bool contained);
+double gnomon_dedup_similarity(gnomon_set a, gnomon_set b, int64_t shared, bool contained);
 /* What options ask of a pair: the similarity, or with unverified any above 0. */
 bool gnomon_dedup_near(const gnomon_dedup *d, gnomon_set a, gnomon_set b, double *similarity);
 /* Adds a pair of documents a < b. */
@@ -197,8 +198,10 @@ static inline gnomon_status gnomon_candidates_add(gnomon_dedup *d, gnomon_candid
     c->pairs[c->count++] = a << 32 | b;
     return GNOMON_OK;
 }
-/* exact.c: adds all near pairs by the exact join. */
+/* all/exact.c: adds all near pairs by the exact join. */
 gnomon_status gnomon_dedup_exact(gnomon_dedup *d);
+/* all/contain.c: adds all near pairs by containment. */
+gnomon_status gnomon_dedup_contain(gnomon_dedup *d);
 /* clusters.c: sorts the edges, makes clusters and representatives of them, and counts. */
 gnomon_status gnomon_dedup_cluster(gnomon_dedup *d);
 

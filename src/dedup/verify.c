@@ -7,12 +7,14 @@
 
 #include <string.h>
 
-int64_t gnomon_dedup_shared(gnomon_set a, gnomon_set b, double similarity)
+int64_t gnomon_dedup_shared(gnomon_set a, gnomon_set b, double similarity, bool contained)
 {
     enum { STEPS = 32 };
     const double sum = (double)(gnomon_set_count(a) + gnomon_set_count(b));
+    const double smaller = (double)gnomon_min(gnomon_set_count(a), gnomon_set_count(b));
+    const double due = contained ? similarity * smaller : similarity / (1 + similarity) * sum;
     /* less than this is below the similarity, whatever rounding does */
-    const int64_t least = (int64_t)(similarity / (1 + similarity) * sum * (1 - 1e-9));
+    const int64_t least = (int64_t)(due * (1 - 1e-9));
     int64_t i = 0, j = 0, shared = 0;
     for (;;) {
         int64_t steps = gnomon_min(gnomon_set_count(a) - i, gnomon_set_count(b) - j);
@@ -26,20 +28,23 @@ int64_t gnomon_dedup_shared(gnomon_set a, gnomon_set b, double similarity)
             j += y <= x;
         }
     }
-    return gnomon_dedup_similarity(a, b, shared) >= similarity ? shared : -1;
+    return gnomon_dedup_similarity(a, b, shared, contained) >= similarity ? shared : -1;
 }
 
-double gnomon_dedup_similarity(gnomon_set a, gnomon_set b, int64_t shared)
+double gnomon_dedup_similarity(gnomon_set a, gnomon_set b, int64_t shared, bool contained)
 {
+    if (contained)
+        return (double)shared / (double)gnomon_min(gnomon_set_count(a), gnomon_set_count(b));
     return (double)shared / (double)(gnomon_set_count(a) + gnomon_set_count(b) - shared);
 }
 
 bool gnomon_dedup_near(const gnomon_dedup *d, gnomon_set a, gnomon_set b, double *similarity)
 {
     const double least = d->options.unverified ? 0 : d->options.similarity;
-    const int64_t shared = gnomon_dedup_shared(a, b, least);
+    const bool contained = d->options.containment != 0;
+    const int64_t shared = gnomon_dedup_shared(a, b, least, contained);
     if (shared <= 0) return false;
-    *similarity = gnomon_dedup_similarity(a, b, shared);
+    *similarity = gnomon_dedup_similarity(a, b, shared, contained);
     return true;
 }
 
@@ -122,7 +127,7 @@ static void compare_some(void *arg, int64_t task, int worker)
                 (a.bytes == 0 || memcmp(a.members, b.members, (size_t)a.bytes) == 0))
                 similarity = 1;
         } else if (k->comparison == GNOMON_COMPARE_ALL) {
-            similarity = gnomon_dedup_similarity(a, b, gnomon_dedup_shared(a, b, 0));
+            similarity = gnomon_dedup_similarity(a, b, gnomon_dedup_shared(a, b, 0, false), false);
         } else if (!gnomon_dedup_near(k->c->d, a, b, &similarity)) {
             similarity = -1;
         }

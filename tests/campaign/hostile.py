@@ -235,6 +235,7 @@ SPECIAL = {  # kind: command lines, files that must lie beside
     "stopped": ([["DEDUP"]], []), "stopped-documents": ([["DEDUP"]], []), "stopped-pairs": ([["DEDUP"]], []),
     "documents": (DEDUP, ["docs.sig"]), "documents-gz": (DEDUP, ["docs.sig"]), "documents-zst": (DEDUP, ["docs.sig"]),
     "lines": ([["dedup", "FILE", "-o", "out.txt"], ["dedup", "FILE", "--exact", "--skip-bad", "-o", "out.txt"],
+               ["dedup", "FILE", "--skip-bad", "--containment", "--weighted", "-o", "out.txt"],
                ["dedup", "FILE", "--skip-bad", "--char-ngram", "5", "--normalize", "nfkc", "-o", "out.txt"]], []),
     "signatures": ([["dedup", "FILE", "docs.sig", "--merge", "--ids", "out.csv"], ["dedup", "FILE", "--merge", "--sign", "out.sig"],
                     ["dedup", "docs.jsonl", "--field", "body", "--against", "FILE", "-o", "out.jsonl"]], ["docs.sig", "docs.jsonl"]),

@@ -224,6 +224,7 @@ def jobs(campaign, folder, large, manners=("",)):
         ("dedup-parts", ["dedup", "docs.jsonl", "docs.jsonl", *MEMBERS, "--exact", "--parts", "lines", "--checkpoint", "kept", "-o",
                          "out.jsonl"], ["out.jsonl"]),
         ("dedup-join", ["dedup", "docs.txt", "--recall", "1", "-o", "out.txt"], ["out.txt"]),
+        ("dedup-contained", ["dedup", "docs.txt", "--containment", "--weighted", "-o", "out.txt", *tables], ["out.txt", *tables[1::2]]),
         ("dedup-checkpoint", ["dedup", "docs.jsonl", *texts, "-o", "out.jsonl", "--pairs", "pairs.csv", "--checkpoint", "kept"],
          ["out.jsonl", "pairs.csv"]),
         ("dedup-sign", ["dedup", "docs.jsonl", *texts, "--sign", "out.sig"], ["out.sig"]),

@@ -94,6 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         o.punctuation = data[0] >> 5 & 1 ? GNOMON_PUNCTUATION_DROP_ALL : GNOMON_PUNCTUATION_DROP;
         o.normalize = data[0] >> 6 & 1 ? GNOMON_NORMAL_NFKC : GNOMON_NORMAL_NONE;
     }
+    o.weighted = size & 1;
+    o.containment = size >> 1 & 1;
     part.part = data[0] >> 7 ? GNOMON_PART_PARAGRAPH : GNOMON_PART_LINE;
     part.field = data[0] & 1 ? "text" : NULL;
     CHECK(gnomon_dedup_create(ctx, &o, &d) == GNOMON_OK);

@@ -21,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *const paths[] = {path, path};
     for (int files = 1; files <= 2; files++) {
         o.ngram = 0;
+        o.containment = files == 2;
         CHECK(gnomon_dedup_create(ctx, &o, &d) == GNOMON_OK);
         const gnomon_status status = gnomon_dedup_add_signed(d, paths, files);
         CHECK(status != GNOMON_ERROR_INTERNAL && status != GNOMON_ERROR_MEMORY);

@@ -928,6 +928,8 @@ class gnomon_dedup_options(c.Structure):
         ("normalize", c.c_int),
         ("checkpoint", c.c_char_p),
         ("identity", c.c_char_p),
+        ("weighted", c.c_int),
+        ("containment", c.c_int),
     ]
 
 

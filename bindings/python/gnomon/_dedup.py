@@ -16,8 +16,8 @@ from ._library import lib
 
 _NAMES = {"options.similarity": "similarity", "options.recall": "recall", "options.bands": "bands", "options.rows": "rows",
           "options.ngram": "ngram", "options.bucket": "bucket", "options.seed": "random_state",
-          "options.unverified": "unverified", "options.lower": "lower", "options.punctuation": "punctuation",
-          "options.normalize": "normalize", "documents": "texts", "options.min_bytes": "min_bytes"}
+          "options.unverified": "unverified", "options.containment": "containment", "options.lower": "lower",
+          "options.punctuation": "punctuation", "options.normalize": "normalize", "documents": "texts", "options.min_bytes": "min_bytes"}
 _PARTS = {"lines": _abi.GNOMON_PART_LINE, "paragraphs": _abi.GNOMON_PART_PARAGRAPH}
 _KEEP = {"first": _abi.GNOMON_DEDUP_FIRST, "longest": _abi.GNOMON_DEDUP_LONGEST}
 _LOWER = {False: _abi.GNOMON_LOWER_NONE, True: _abi.GNOMON_LOWER_ASCII, "fold": _abi.GNOMON_LOWER_FOLD}
@@ -193,14 +193,14 @@ def _new_options() -> Any:
 
 
 def _counted_as(options: Any, ngram: int, characters: bool, lower: Union[bool, str], punctuation: Union[bool, str],
-                normalize: Optional[str]) -> None:
+                normalize: Optional[str], weighted: bool) -> None:
     options.ngram, options.characters = integer(ngram, "ngram", 1, 64), bool(characters)
     options.lower, options.punctuation = _one_of(lower, _LOWER, "lower"), _one_of(punctuation, _PUNCTUATION, "punctuation")
-    options.normalize = _one_of(normalize, _FORMS, "normalize")
+    options.normalize, options.weighted = _one_of(normalize, _FORMS, "normalize"), bool(weighted)
 
 
 def _found_by(similarity: float, recall: float, bands: Optional[int], rows: Optional[int], unverified: bool, bucket: int,
-              keep: str, random_state: Any) -> Any:
+              keep: str, random_state: Any, containment: bool) -> Any:
     options = _new_options()
     if keep not in _KEEP:
         raise ValueError(f"keep is {keep!r}; it must be one of {', '.join(_KEEP)}")
@@ -208,6 +208,7 @@ def _found_by(similarity: float, recall: float, bands: Optional[int], rows: Opti
         raise ValueError("bands and rows: both must be given, or neither")
     options.similarity, options.recall = real(similarity, "similarity"), real(recall, "recall")
     options.bucket, options.unverified = integer(bucket, "bucket", 2), bool(unverified)
+    options.containment = bool(containment)
     options.keep, options.seed = _KEEP[keep], seed_of(random_state)
     if bands is not None:
         options.bands, options.rows = integer(bands, "bands", 1), integer(rows, "rows", 1)
@@ -234,8 +235,8 @@ def _run(ctx: lease, handle: Any) -> Dedup:
 def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram: int = 3, characters: bool = False,
           lower: Union[bool, str] = False, punctuation: Union[bool, str] = False, normalize: Optional[str] = None,
           recall: float = 0.95, bands: Optional[int] = None,
-          rows: Optional[int] = None, exact: bool = False, unverified: bool = False, bucket: int = 256,
-          keep: str = "first", against: Union[None, _Path, Sequence[_Path]] = None,
+          rows: Optional[int] = None, exact: bool = False, unverified: bool = False, weighted: bool = False,
+          containment: bool = False, bucket: int = 256, keep: str = "first", against: Union[None, _Path, Sequence[_Path]] = None,
           random_state: Any = 0, n_jobs: Optional[int] = None, progress: Progress = None) -> Dedup:
     """Finds near-duplicate texts and which of them to keep.
 
@@ -270,6 +271,12 @@ def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram:
         Only equal texts are duplicates.
     unverified : bool
         Texts that share a band and an n-gram are near, whatever their similarity.
+    weighted : bool
+        An n-gram counts as often as a text has it; the similarity is the sum of the lesser counts over that of the greater
+        ones.
+    containment : bool
+        The similarity is the share of the smaller text's n-grams that the larger one has. All near pairs are found, and
+        `recall` and `random_state` are ignored.
     bucket : int
         In buckets of more distinct sets than this each is compared with at most 64 others.
     keep : str
@@ -300,8 +307,8 @@ def dedup(texts: Iterable[Union[str, bytes]], *, similarity: float = 0.8, ngram:
     """
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts is one text; it must be several")
-    options = _found_by(similarity, recall, bands, rows, unverified, bucket, keep, random_state)
-    _counted_as(options, ngram, characters, lower, punctuation, normalize)
+    options = _found_by(similarity, recall, bands, rows, unverified, bucket, keep, random_state, containment)
+    _counted_as(options, ngram, characters, lower, punctuation, normalize, weighted)
     options.exact = bool(exact)
     with _opened(options, n_jobs, progress) as (ctx, handle):
         _add_all(ctx, handle, texts)
@@ -385,7 +392,7 @@ def _texts_of(paths: Iterable[Any]) -> Any:
 
 def dedup_sign(texts: Iterable[Union[str, bytes]], path: Any, *, names: Iterable[str], ngram: int = 3, characters: bool = False,
                lower: Union[bool, str] = False, punctuation: Union[bool, str] = False, normalize: Optional[str] = None,
-               n_jobs: Optional[int] = None, progress: Progress = None) -> None:
+               weighted: bool = False, n_jobs: Optional[int] = None, progress: Progress = None) -> None:
     """Writes the signature file of a part of a corpus, for `dedup_merge`; as `gnomon dedup --sign` does.
 
     Parameters
@@ -397,7 +404,7 @@ def dedup_sign(texts: Iterable[Union[str, bytes]], path: Any, *, names: Iterable
     names : iterable of str
         A name for each text, which should not depend on how the corpus is divided: merged documents are in the order of
         their names, byte by byte in UTF-8.
-    ngram, characters, lower, punctuation, normalize, n_jobs, progress
+    ngram, characters, lower, punctuation, normalize, weighted, n_jobs, progress
         As for `dedup`.
 
     Examples
@@ -414,7 +421,7 @@ def dedup_sign(texts: Iterable[Union[str, bytes]], path: Any, *, names: Iterable
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts is one text; it must be several")
     options = _new_options()
-    _counted_as(options, ngram, characters, lower, punctuation, normalize)
+    _counted_as(options, ngram, characters, lower, punctuation, normalize, weighted)
     made = _names_of(names)
     with _opened(options, n_jobs, progress) as (ctx, handle):
         count = _add_all(ctx, handle, texts)
@@ -425,7 +432,8 @@ def dedup_sign(texts: Iterable[Union[str, bytes]], path: Any, *, names: Iterable
 
 
 def dedup_merge(paths: Iterable[Any], *, similarity: float = 0.8, recall: float = 0.95, bands: Optional[int] = None,
-                rows: Optional[int] = None, unverified: bool = False, bucket: int = 256, keep: str = "first",
+                rows: Optional[int] = None, unverified: bool = False, containment: bool = False, bucket: int = 256,
+                keep: str = "first",
                 random_state: Any = 0, sign: Any = None, n_jobs: Optional[int] = None,
                 progress: Progress = None) -> tuple[Dedup, list[str]]:
     """Finds near-duplicates among the documents of signature files; as `gnomon dedup --merge` does.
@@ -438,7 +446,7 @@ def dedup_merge(paths: Iterable[Any], *, similarity: float = 0.8, recall: float 
         Signature files, by `dedup_sign` or the command, all with the same n-grams.
     sign : str or path-like, optional
         A signature file of all documents together, to be written too.
-    similarity, recall, bands, rows, unverified, bucket, keep, random_state, n_jobs, progress
+    similarity, recall, bands, rows, unverified, containment, bucket, keep, random_state, n_jobs, progress
         As for `dedup`.
 
     Returns
@@ -458,7 +466,7 @@ def dedup_merge(paths: Iterable[Any], *, similarity: float = 0.8, recall: float 
     >>> names, found.kept
     (['x', 'y', 'z'], array([0, 2]))
     """
-    options = _found_by(similarity, recall, bands, rows, unverified, bucket, keep, random_state)
+    options = _found_by(similarity, recall, bands, rows, unverified, bucket, keep, random_state, containment)
     options.ngram = 0
     given, count = _texts_of(paths)
     with _opened(options, n_jobs, progress) as (ctx, handle):

@@ -115,6 +115,18 @@ static int parse(cli_dedup_job *j, given *g, int argc, char **argv)
          .high = 64,
          .value = "N",
          .help = "n-grams of N characters (UTF-8)"},
+        {.name = "weighted",
+         .type = CLI_FLAG,
+         .target = &j->options.weighted,
+         .flag = 1,
+         .help = "an n-gram counts as often as a document has it (weighted Jaccard)"},
+        {.name = "containment",
+         .type = CLI_FLAG,
+         .target = &j->options.containment,
+         .flag = 1,
+         .help =
+             "documents are near if the larger has the share S of the smaller one's n-grams; all "
+             "such pairs are found"},
         {.name = "lower",
          .type = CLI_FLAG,
          .target = &g->ascii,
@@ -345,7 +357,7 @@ static int check_parts(cli_dedup_job *j, const given *g)
                          "documents to keep",
                          j->options.exact ? "--exact" : "-o");
     if (g->ngram || g->char_ngram || g->lower || g->fold_case || g->normalize || g->punctuation ||
-        g->kind || g->field || j->corpus.id != NULL || j->skip_bad)
+        j->options.weighted || g->kind || g->field || j->corpus.id != NULL || j->skip_bad)
         return cli_usage(app, "--merge: signature files hold sets of n-grams already: options of "
                               "documents and n-grams have no meaning with it");
     for (int i = 0; i < j->input_count; i++)
@@ -423,11 +435,17 @@ static int check(cli_dedup_job *j, const given *g)
                               "letters, the other all");
     if (g->bands != g->rows) return cli_usage(app, "--bands and --rows go together");
     if (g->bands && g->recall) return cli_usage(app, "--bands and --recall exclude each other");
-    if (j->options.exact && (g->ngram || g->char_ngram || g->similarity || g->recall || g->bands ||
-                             g->bucket || g->seed || g->lower || g->fold_case || g->normalize ||
-                             g->punctuation || j->options.unverified))
+    if (j->options.exact &&
+        (g->ngram || g->char_ngram || g->similarity || g->recall || g->bands || g->bucket ||
+         g->seed || g->lower || g->fold_case || g->normalize || g->punctuation ||
+         j->options.unverified || j->options.weighted || j->options.containment))
         return cli_usage(app, "--exact compares bytes: options of n-grams and of how pairs are "
                               "found have no meaning with it");
+    if (j->options.containment &&
+        (g->recall || g->bands || g->seed || g->bucket || j->options.unverified))
+        return cli_usage(
+            app, "--containment finds all pairs, without hash functions: --recall, --bands, "
+                 "--rows, --bucket, --seed and --unverified have no meaning with it");
     if (j->options.similarity > 1)
         return cli_usage(app, "--similarity %g: must be above 0 and at most 1",
                          j->options.similarity);

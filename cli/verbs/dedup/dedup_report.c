@@ -104,8 +104,8 @@ json_t *cli_dedup_json(const cli_dedup_job *j)
 {
     const gnomon_dedup_result *r = &j->result;
     json_t *figures = json_pack(
-        "{s:o, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:f, "
-        "s:f}",
+        "{s:o, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b, s:b, "
+        "s:b, s:f, s:f}",
         "inputs", inputs_of(j), "output", cli_json_name(j->output), "documents",
         (json_int_t)r->documents, "text_bytes", (json_int_t)r->text_bytes, "kept",
         (json_int_t)r->kept, "kept_bytes", (json_int_t)r->kept_bytes, "skipped",
@@ -113,7 +113,8 @@ json_t *cli_dedup_json(const cli_dedup_job *j)
         "ngrams", (json_int_t)r->ngrams, "pairs", (json_int_t)r->pairs, "clusters",
         (json_int_t)r->clusters, "clustered", (json_int_t)r->clustered, "largest_clusters",
         largest_of(r->largest), "histogram", counts_of(r->histogram, GNOMON_DEDUP_HISTOGRAM),
-        "exact", j->options.exact, "similarity", j->options.similarity, "recall_bound",
+        "exact", j->options.exact, "weighted", j->options.weighted, "containment",
+        j->options.containment, "similarity", j->options.similarity, "recall_bound",
         r->recall_bound);
     figures = cli_json_join(
         figures, json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:s}", "bands", (json_int_t)r->bands,

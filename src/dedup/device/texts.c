@@ -42,7 +42,8 @@ gnomon_status gnomon_dedup_offer(gnomon_dedup *d, int64_t bytes)
     gnomon_dedup_device *v = &d->device;
     const bool must = gnomon_context_device(d->ctx) == GNOMON_DEVICE_PLUGIN;
     const double threads = (double)gnomon_context_threads(d->ctx);
-    if (v->asked || d->options.exact || d->options.ngram == 0) return GNOMON_OK;
+    if (v->asked || d->options.exact || d->options.ngram == 0 || d->options.weighted)
+        return GNOMON_OK;
     v->offered += (double)bytes;
     if (!must && v->offered * one_byte / threads < first_look) return GNOMON_OK;
     v->asked = true;

@@ -30,7 +30,12 @@ def ngrams(text):
         tokens = words.findall(text.lower() if "lower" in options else text)
     else:
         tokens = " ".join(words.findall(text))
-    return frozenset(tuple(tokens[i:i + size]) for i in range(max(1, len(tokens) - size + 1))) if tokens else frozenset()
+    if not tokens:
+        return frozenset()
+    grams = [tuple(tokens[i:i + size]) for i in range(max(1, len(tokens) - size + 1))]
+    if "weighted" not in options:
+        return frozenset(grams)
+    return frozenset((gram, k) for gram, count in collections.Counter(grams).items() for k in range(count))
 
 sets = [ngrams(line) for line in lines]
 first = {}
@@ -42,7 +47,7 @@ near = {}
 for s, i in first.items():
     shared = collections.Counter(j for member in s for j in where[member])
     for j, count in shared.items():
-        value = count / (len(s) + len(sets[j]) - count)
+        value = count / (min(len(s), len(sets[j])) if "contained" in options else len(s) + len(sets[j]) - count)
         if value >= similarity:
             near[j, i] = value
     for member in s:
@@ -52,10 +57,10 @@ assert len(near) > 200 and len(copies) >= 95, (len(near), len(copies))
 command = ["gnomon", "dedup", "lines.txt", "--similarity", options["similarity"], "--quiet", "--pairs", "pairs.tsv",
            "--clusters", "clusters.tsv", "--ids", "ids.tsv", "-o", "kept.txt", "--keep", options.get("keep", "first"),
            "--ngram" if options["unit"] == "words" else "--char-ngram", options["size"]]
-command += ["--lower"] if "lower" in options else []
+command += ["--lower"] * ("lower" in options) + ["--weighted"] * ("weighted" in options)
 found = 0
-for seed in range(int(options.get("seeds", 3)) + 1):
-    recall = ["--recall", "1"] if seed == 0 else ["--seed", str(seed)]
+for seed in range(1 if "contained" in options else int(options.get("seeds", 3)) + 1):
+    recall = ["--containment"] if "contained" in options else ["--recall", "1"] if seed == 0 else ["--seed", str(seed)]
     subprocess.run(command + recall, check=True)
     rows = list(csv.DictReader(open("pairs.tsv"), delimiter="\t", quoting=csv.QUOTE_NONE))
     pairs = {(int(r["i"]), int(r["j"])): float(r["similarity"]) for r in rows}
@@ -90,6 +95,34 @@ END
 "$PYTHON" check.py unit=words size=3 similarity=0.6 seeds=20 || exit
 "$PYTHON" check.py unit=characters size=5 similarity=0.8 keep=longest || exit
 "$PYTHON" check.py unit=words size=2 similarity=0.7 lower=1 || exit
+"$PYTHON" check.py unit=words size=1 similarity=0.7 weighted=1 || exit
+"$PYTHON" check.py unit=characters size=2 similarity=0.7 weighted=1 keep=longest || exit
+"$PYTHON" check.py unit=words size=3 similarity=0.7 contained=1 keep=longest || exit
+"$PYTHON" check.py unit=characters size=2 similarity=0.9 contained=1 weighted=1 || exit
+# The same pairs for any threads and memory, through signature files and their merge.
+"$PYTHON" - <<'END'
+import json
+lines = open("lines.txt", encoding="utf-8").read().split("\n")[:-1]
+for name, first, end in (("whole", 0, len(lines)), ("one", 0, 500), ("two", 500, len(lines))):
+    with open(f"{name}.jsonl", "w", encoding="utf-8") as out:
+        out.writelines(json.dumps({"id": f"{i:05}", "text": lines[i]}) + "\n" for i in range(first, end))
+END
+for how in "--containment" "--weighted --recall 1" "--weighted --containment"; do
+    counts=${how%% *} && [ "$counts" = --weighted ] || counts=
+    gnomon dedup whole.jsonl --id id --ngram 1 $how --similarity 0.75 --threads 1 --quiet --pairs whole.tsv || exit
+    gnomon dedup whole.jsonl --id id --ngram 1 $how --similarity 0.75 --threads 2 --memory 64M --quiet --pairs again.tsv || exit
+    cmp whole.tsv again.tsv || exit
+    for part in one two; do
+        gnomon dedup $part.jsonl --id id --ngram 1 $counts --sign $part.sig --quiet || exit
+    done
+    gnomon dedup two.sig one.sig --merge ${how#--weighted} --similarity 0.75 --quiet --pairs again.tsv || exit
+    cmp whole.tsv again.tsv && echo "$how: the same pairs"
+done
+try gnomon dedup one.sig two.sig --merge --weighted --ids -
+gnomon dedup two.jsonl --id id --ngram 1 --sign two.sig --quiet
+try gnomon dedup one.sig two.sig --merge --ids -
+try gnomon dedup lines.txt --containment --recall 0.9 --ids -
+try gnomon dedup lines.txt --exact --weighted --ids -
 
 # the same bytes for any threads and memory, and from standard input and gzip
 all() { gnomon dedup "$@" --similarity 0.6 --quiet --pairs pairs.tsv --clusters clusters.tsv -o kept.txt && cut -f 1,3 clusters.tsv | cat - kept.txt | cksum && cut -f 1-3 pairs.tsv | cksum; }

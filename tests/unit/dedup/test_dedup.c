@@ -354,6 +354,9 @@ static void refuses(void **unused)
     BAD(bucket, 1);
     BAD(keep, (gnomon_dedup_keep)2);
     gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+    o.containment = o.exact = 1;
+    assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_ERROR_ARGUMENT);
+    o.containment = o.exact = 0;
     o.work = "/no/such/folder";
     assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_ERROR_NOT_FOUND);
     assert_int_equal(gnomon_dedup_create(ctx, NULL, &d), GNOMON_OK);
@@ -385,9 +388,11 @@ static void each_allocation_fails(void **unused)
     enum { SOME = 200 };
     corpus *c = make(SOME);
     const gnomon_documents some = documents_of(c, 0, SOME);
-    for (int exact = 0; exact < 2; exact++) {
+    for (int way = 0; way < 3; way++) {
+        const bool exact = way == 1;
         gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
         o.recall = exact ? 1 : 0.95;
+        o.weighted = o.containment = way == 2;
         o.keep_raw = 1;
         o.bucket = 8;
         o.work = ".";

@@ -49,7 +49,7 @@ static int by_value(const void *a, const void *b)
 
 /* Tokens of a text; then the sums of their hashes, each weighed by a power of BASE. */
 static int64_t plainly(const char *text, int64_t bytes, int64_t size, bool characters, bool lower,
-                       bool punctuation, uint64_t *set)
+                       bool punctuation, bool weighted, uint64_t *set)
 {
     static unsigned char low[ROOM];
     static uint64_t tokens[ROOM];
@@ -94,6 +94,13 @@ static int64_t plainly(const char *text, int64_t bytes, int64_t size, bool chara
         set[made++] = gnomon_mix64(hash + (uint64_t)count);
     }
     qsort(set, (size_t)made, sizeof *set, by_value);
+    uint64_t one = 0;
+    for (int64_t i = 0, before = 0; i < made && weighted; i++) {
+        before = i > 0 && set[i] == one ? before + 1 : 0;
+        one = set[i];
+        if (before > 0) set[i] = gnomon_mix64(one + (uint64_t)before * WORD);
+    }
+    qsort(set, (size_t)made, sizeof *set, by_value);
     int64_t kept = 0;
     for (int64_t i = 0; i < made; i++)
         if (i == 0 || set[i] != set[i - 1]) set[kept++] = set[i];
@@ -110,13 +117,16 @@ static void same(const char *text, int64_t bytes)
     memcpy(copy, text, (size_t)bytes);
     for (int way = 0; way < 8; way++) {
         const bool characters = way & 1, lower = way & 2, punctuation = way & 4;
+        const bool weighted = below(2);
         const int64_t size = sizes[below(5)];
         gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
         o.ngram = size;
+        o.weighted = weighted;
         o.characters = characters;
         o.lower = lower ? GNOMON_LOWER_ASCII : GNOMON_LOWER_NONE;
         o.punctuation = punctuation ? GNOMON_PUNCTUATION_KEEP : GNOMON_PUNCTUATION_DROP;
-        const int64_t wanted = plainly(text, bytes, size, characters, lower, punctuation, due);
+        const int64_t wanted =
+            plainly(text, bytes, size, characters, lower, punctuation, weighted, due);
         for (int isa = GNOMON_ISA_PORTABLE; isa <= GNOMON_ISA_AVX512; isa++) {
             if (!gnomon_isa_available((gnomon_isa)isa)) continue;
             gnomon_ngrams_start(&n, &o, (gnomon_isa)isa);
