@@ -2,6 +2,7 @@
 
 usage: dedup.py make FOLDER [--documents 1000000]
        dedup.py texts GNOMON TEXTS FOLDER RECORD.json [--rounds 5]
+       dedup.py judge GNOMON TEXTS FOLDER RECORD.json [--documents 50000]
        dedup.py corpora GNOMON FOLDER RECORD.json [--rounds 3]
        dedup.py memory GNOMON FOLDER RECORD.json
 
@@ -20,9 +21,12 @@ of 60 words, drawn from 50,000, and a quarter of them:
   below     every tenth is one text of 150 words with eleven changed: of similarity 0.65 or so to one another
   copies    all the same
   one word  of one word, of a thousand
+'judge' compares all pairs of the first documents by products of SciPy's sparse matrices, of sets, of counts and by
+containment, and the command's pairs of 20 seeds with them; and each pair of the whole text is computed again from Python's sets.
 'memory' works on the larger planted corpus within several limits and compares the bytes of all outputs.
-Needs NumPy, and 'texts' the peers."""
+Needs NumPy, 'judge' SciPy, and 'texts' the peers."""
 import argparse
+import collections
 import glob
 import hashlib
 import importlib.metadata
@@ -266,6 +270,69 @@ def texts(a, record):
     record["seeds"] = [ours(a.gnomon, a.folder, a.texts, "--seed", str(seed))["pairs"] for seed in range(20)]
 
 
+def members_of(text, weighted):
+    """The n-grams; weighted: the k-th occurrence of one is another."""
+    grams = ngrams(text)
+    if not weighted:
+        return frozenset(grams)
+    return frozenset((gram, k) for gram, count in collections.Counter(grams).items() for k in range(count))
+
+
+def all_near(sets, contained):
+    """Near pairs of distinct sets i < j, numbers of their first documents, and the similarity; equal ones with the first."""
+    import numpy
+    import scipy.sparse
+    near, first, places, columns, ends, rows = {}, {}, {}, [], [0], []
+    for i, one in enumerate(sets):
+        if first.setdefault(one, i) < i:
+            near[first[one], i] = 1.0
+            continue
+        rows.append(i)
+        columns += [places.setdefault(member, len(places)) for member in one]
+        ends.append(len(columns))
+    matrix = scipy.sparse.csr_array((numpy.ones(len(columns), numpy.int32), columns, ends), shape=(len(rows), len(places)))
+    sizes, rows, turned = numpy.diff(ends), numpy.array(rows), matrix.T.tocsr()
+    for begin in range(0, len(rows), 500):
+        shared = (matrix[begin:begin + 500] @ turned[:, begin:]).tocoo()
+        i, j, count = shared.row + begin, shared.col + begin, shared.data
+        due = numpy.minimum(sizes[i], sizes[j]) if contained else sizes[i] + sizes[j] - count
+        for at in numpy.flatnonzero((i < j) & (count / due >= SIMILARITY)):
+            near[int(rows[i[at]]), int(rows[j[at]])] = float(count[at] / due[at])
+    return near
+
+
+def table_of(gnomon, work, path, *options):
+    table = os.path.join(work, "judged.tsv")
+    ours(gnomon, work, path, "--pairs", table, *options)
+    with open(table, encoding="utf-8") as file:
+        rows = [line.split("\t") for line in file][1:]
+    return {(int(row[0]), int(row[1])): float(row[2]) for row in rows}
+
+
+def judge(a, record):
+    with open(a.texts, encoding="utf-8", newline="\n") as file:
+        texts = [line.rstrip("\n") for line in file]
+    some = os.path.join(a.folder, "some.txt")
+    with open(some, "w", encoding="utf-8") as file:
+        file.writelines(text + "\n" for text in texts[:a.documents])
+    record["judged"] = {}
+    for name, options, seeds, weighted, contained in (("sets", [], 20, False, False), ("counts", ["--weighted"], 20, True, False),
+                                                      ("containment", ["--containment"], 0, False, True),
+                                                      ("containment of counts", ["--containment", "--weighted"], 0, True, True)):
+        sets = [members_of(text, weighted) for text in texts]
+        near = all_near(sets[:a.documents], contained)
+        runs = [table_of(a.gnomon, a.folder, some, *options, *(["--seed", str(seed)] if seeds > 0 else [])) for seed in range(max(seeds, 1))]
+        wrong = sum(near.get(pair) != value for pairs in runs for pair, value in pairs.items())
+        whole = table_of(a.gnomon, a.folder, a.texts, *options)
+        for (i, j), value in whole.items():
+            shared = len(sets[i] & sets[j])
+            wrong += value != shared / (min(len(sets[i]), len(sets[j])) if contained else len(sets[i]) + len(sets[j]) - shared) or \
+                value < SIMILARITY
+        record["judged"][name] = {"documents": min(a.documents, len(texts)), "near": len(near), "wrong": wrong, "checked": len(whole),
+                                  "seeds": seeds, "found": [len(pairs) for pairs in runs]}
+        print(name, record["judged"][name])
+
+
 def corpora(a, record):
     record["corpora"] = {}
     for kind in KINDS:
@@ -301,14 +368,16 @@ def main():
     one = jobs.add_parser("make")
     one.add_argument("folder")
     one.add_argument("--documents", type=int, default=1_000_000)
-    for name, rounds in (("texts", 5), ("corpora", 3), ("memory", 1)):
+    for name, rounds in (("texts", 5), ("judge", 0), ("corpora", 3), ("memory", 1)):
         one = jobs.add_parser(name)
         one.add_argument("gnomon")
-        if name == "texts":
+        if name in ("texts", "judge"):
             one.add_argument("texts")
         one.add_argument("folder")
         one.add_argument("record")
-        if name != "memory":
+        if name == "judge":
+            one.add_argument("--documents", type=int, default=50_000)
+        elif name != "memory":
             one.add_argument("--rounds", type=int, default=rounds)
     a = p.parse_args()
     if a.job == "make":
@@ -322,7 +391,7 @@ def main():
             record = json.load(file)
     with open("/proc/cpuinfo") as file:
         record["cpu"] = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
-    {"texts": texts, "corpora": corpora, "memory": memory}[a.job](a, record)
+    {"texts": texts, "judge": judge, "corpora": corpora, "memory": memory}[a.job](a, record)
     with open(a.record, "w") as file:
         file.write(json.dumps(record, indent=1) + "\n")
 

@@ -375,7 +375,7 @@ static int64_t cut_slice(slice *s, int64_t *numbers)
 static gnomon_status add_all(gnomon_dedup *d, const gnomon_documents *from, slice *s)
 {
     const int64_t threads = gnomon_context_threads(d->ctx);
-    int64_t numbers, most_numbers = 0, most_count = 0;
+    int64_t numbers, most_numbers = 1, most_count = 0; /* 1: nothing is added to NULL */
     /* enough for all threads, and a small part of the memory */
     s->most = gnomon_min(SLICE_MOST, gnomon_memory_limit(d->ctx) / 256);
     s->most = gnomon_max(SLICE, gnomon_min(s->most, threads * SLICE / 2));

@@ -370,6 +370,9 @@ static void close_input(gnomon_context *ctx, input *in)
 
 static gnomon_status add_one(gnomon_dedup *d, const one *x)
 {
+    GNOMON_FAIL_IF(
+        !d->against && x->text_bytes > INT64_MAX - d->result.text_bytes, d->ctx, GNOMON_ERROR_DATA,
+        GNOMON_ARG("paths") ": the texts of the documents have more than 2^63 - 1 bytes");
     if (d->count < d->checkpoint.restored) {
         GNOMON_TRY(gnomon_checkpoint_pass(d, x->text_bytes));
         if (!d->against) d->named = d->count;

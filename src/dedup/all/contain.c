@@ -24,7 +24,7 @@ typedef struct containing {
     int64_t key_count;
     int64_t *begins; /* of the keys by their first FIRST_BITS bits */
     /* sets of a block of a scan */
-    const gnomon_scan *at;
+    gnomon_scan scan;
     int64_t first, count; /* number of the first one; how many */
     int64_t *places;      /* of their members in lists */
     uint64_t *lists;      /* of each member: how many keys, COUNTED bits, above where they begin */
@@ -93,7 +93,7 @@ static void look_up(void *arg, int64_t task, int worker)
     (void)worker;
     const containing *c = arg;
     for (int64_t s = task * TASK; s < gnomon_min((task + 1) * TASK, c->count); s++) {
-        const gnomon_set set = c->at->fetch.sets[s];
+        const gnomon_set set = c->scan.fetch.sets[s];
         uint64_t *lists = c->lists + c->places[s];
         for (int64_t m = 0; m < gnomon_set_count(set); m++) {
             const uint64_t high = set.members[m] >> 32;
@@ -135,7 +135,7 @@ static gnomon_status meet_block(containing *c)
     int64_t total = 0;
     for (int64_t s = 0; s < c->count; s++) {
         c->places[s] = total;
-        total += gnomon_set_count(c->at->fetch.sets[s]);
+        total += gnomon_set_count(c->scan.fetch.sets[s]);
     }
     if (total > c->room) {
         gnomon_free(d->ctx, c->lists);
@@ -146,8 +146,8 @@ static gnomon_status meet_block(containing *c)
     }
     gnomon_parallel(d->ctx, gnomon_ceil_div(c->count, TASK), look_up, c);
     for (int64_t s = 0; s < c->count; s++)
-        GNOMON_TRY(
-            meet(c, c->first + s, c->lists + c->places[s], gnomon_set_count(c->at->fetch.sets[s])));
+        GNOMON_TRY(meet(c, c->first + s, c->lists + c->places[s],
+                        gnomon_set_count(c->scan.fetch.sets[s])));
     c->first += c->count;
     return gnomon_progress(d->ctx, "verifying", c->first, d->distinct);
 }
@@ -155,15 +155,14 @@ static gnomon_status meet_block(containing *c)
 static gnomon_status meet_all(containing *c)
 {
     enum { BLOCK = 1 << 11 };
-    gnomon_scan scan;
-    gnomon_status status = gnomon_scan_open(&scan, c->d, gnomon_memory_limit(c->d->ctx) / 16);
-    c->at = &scan;
+    const int64_t bytes = gnomon_memory_limit(c->d->ctx) / 16;
+    gnomon_status status = gnomon_scan_open(&c->scan, c->d, bytes);
     while (status == GNOMON_OK) {
-        status = gnomon_scan_next(&scan, BLOCK, &c->count);
+        status = gnomon_scan_next(&c->scan, BLOCK, &c->count);
         if (status != GNOMON_OK || c->count == 0) break;
         status = meet_block(c);
     }
-    gnomon_scan_close(&scan);
+    gnomon_scan_close(&c->scan);
     return status == GNOMON_OK ? gnomon_candidates_verify(c->d, &c->candidates) : status;
 }
 
