@@ -173,8 +173,7 @@ __device__ __forceinline__ double key_of(const gcu_search_pairs &k, double sum, 
 __device__ __forceinline__ bool is_own(const gcu_search_pairs &k, int64_t query, int64_t place)
 {
     if (k.exclude < 0) return false;
-    const int64_t m = k.map ? (int64_t)k.map[place * k.step] : place * k.step;
-    return k.exclude + query == k.first + m;
+    return k.exclude + query == gcu_search_id(k, place);
 }
 
 /* ---- all pairs, by tiles ---- */
@@ -337,7 +336,8 @@ enum { FEW_BYTES = 40960 }; /* of queries in shared memory at most */
 /* What the kernels of one call share. */
 struct few_call {
     gcu_search_pairs k;
-    const double *f64, *limits;
+    const double *f64;
+    gcu_search_limits limits;
     int64_t query, queries, places;
     gcu_search_found found;
     unsigned *counts;
@@ -404,7 +404,7 @@ __global__ void __launch_bounds__(THREADS, NQ == 8 ? 2 : 4) few_kernel(few_call 
     }
     const int64_t query = c.query + (mine < c.queries ? mine : 0);
     const double query_factor = k.queries.inverse ? k.queries.inverse[query] : 1;
-    const double limit = c.limits[query];
+    const double limit = c.limits.keys[query];
     /* sums above it have keys above the limit, and need no root */
     const double enough = k.metric == GNOMON_L2 ? limit * limit * (1 + 0x1p-40) : INFINITY;
     const bool keeps = mine < c.queries && lane % (CHAINS / NQ) == 0;
@@ -463,7 +463,8 @@ __global__ void __launch_bounds__(THREADS, NQ == 8 ? 2 : 4) few_kernel(few_call 
             }
             if (!keeps || p + r >= c.places || (sum > enough && !small)) continue;
             const double key = key_of(k, sum, query_factor, factor[r], [&] { return boosted; });
-            if (key <= limit && !is_own(k, query, p + r)) keep(c, query, p + r, key);
+            if (gcu_search_is_within(k, c.limits, query, p + r, key) && !is_own(k, query, p + r))
+                keep(c, query, p + r, key);
         }
     }
 }
@@ -488,7 +489,7 @@ static void launch_few(const few_call *c, unsigned grid, cudaStream_t stream)
 }
 
 cudaError_t gcu_search_few(const gcu_search_pairs *k, const double *f64, int64_t query,
-                           int64_t queries, int64_t places, const double *limits,
+                           int64_t queries, int64_t places, gcu_search_limits limits,
                            gcu_search_found found, unsigned *counts, unsigned long long *fault,
                            int sms, cudaStream_t stream)
 {
@@ -518,8 +519,8 @@ cudaError_t gcu_search_few(const gcu_search_pairs *k, const double *f64, int64_t
 
 template <bool SINGLE, int MODE>
 __global__ void __launch_bounds__(THREADS, 4)
-    verify_kernel(gcu_search_pairs k, const double *limits, gcu_search_found found, int64_t pairs,
-                  unsigned *counts)
+    verify_kernel(gcu_search_pairs k, gcu_search_limits limits, gcu_search_found found,
+                  int64_t pairs, unsigned *counts)
 {
     const gcu_search_view &qs = k.queries, &xs = k.base;
     const bool products = MODE == 2 ? k.metric == GNOMON_IP : MODE == 1;
@@ -553,13 +554,14 @@ __global__ void __launch_bounds__(THREADS, 4)
             return join_chains(again, mask);
         });
         if (lane > 0) continue;
-        const bool stays = key <= limits[query] && !is_own(k, query, place);
+        const bool stays =
+            gcu_search_is_within(k, limits, query, place, key) && !is_own(k, query, place);
         found.keys[e] = stays ? key : nan("");
         if (stays) atomicAdd(&counts[query], 1u);
     }
 }
 
-cudaError_t gcu_search_verify(const gcu_search_pairs *k, const double *limits,
+cudaError_t gcu_search_verify(const gcu_search_pairs *k, gcu_search_limits limits,
                               gcu_search_found found, int64_t pairs, unsigned *counts,
                               cudaStream_t stream)
 {

@@ -81,7 +81,8 @@ gnomon_status gcu_search_choose(gcu_search *v, const gcu_search_pairs *pairs, in
     const gcu_search_lists from = {sample ? nullptr : v->lists[v->now], v->list_counts, v->k};
     const gcu_search_lists to = {v->lists[1 - v->now], sample ? v->sample_counts : v->list_counts,
                                  v->k};
-    GCU_TRY(v->why, gcu_search_select(pairs, &from, &to, &news, v->limits, v->radii, v->stream));
+    GCU_TRY(v->why, gcu_search_select(pairs, &from, &to, &news, gcu_search_limits_of(v), v->radii,
+                                      v->stream));
     return GNOMON_OK;
 }
 
@@ -109,6 +110,11 @@ gnomon_status gcu_search_begin(gcu_search *v)
         GCU_TRY(v->why,
                 cudaMemsetAsync(v->list_counts, 0, (size_t)v->count * sizeof(int64_t), v->stream));
     return GNOMON_OK;
+}
+
+gcu_search_limits gcu_search_limits_of(const gcu_search *v)
+{
+    return {v->limits, v->job->sets ? nullptr : v->last};
 }
 
 gnomon_status gcu_search_alloc_found(gcu_search *v)

@@ -52,7 +52,7 @@ struct gcu_search {
     void *centre_memory, *pack_memory, *limits_work;
     float *p_limits;
 
-    int64_t *last; /* JACCARD, a query: the largest id wanted at the limit */
+    int64_t *last; /* with k nearest, a query: the largest id wanted at the limit */
 
     int64_t behind; /* points that may be answers, so far */
     int64_t done, total;
@@ -81,6 +81,9 @@ gnomon_status gcu_search_alloc_found(gcu_search *v);
 
 /* No points yet: lists, limits and radii. */
 gnomon_status gcu_search_begin(gcu_search *v);
+/* What queries want at most; of sets the keys alone, for search/sets.cu has its own way with ids.
+ */
+gcu_search_limits gcu_search_limits_of(const gcu_search *v);
 /* No pairs and no hits. */
 gnomon_status gcu_search_begin_found(gcu_search *v);
 /* Reads the words when the stream is there. */

@@ -29,6 +29,10 @@ static const int64_t most_f64 = 1 << 25;      /* coordinates of queries in fp64 
 /* How a piece is cut: neighbours in all from which on many parts pay; pairs up to which all are
  * computed; the ratio of one sample's size to the one before. */
 static const double much = 5e4, dense_pairs = 4e6, growth = 24, growth_few = 1e4;
+/* The filter keeps little back when more than one in so many pairs pass. */
+static const double little = 8;
+/* A limit is guessed from so many neighbours on, by one row in so many. */
+static const int64_t guess_from = 64, guess_step = 16;
 
 /* Base points on the GPU. Row i of 'base' is point first + i or, with a map, first + map[i]. */
 struct piece {
@@ -163,8 +167,8 @@ static gnomon_status scan_all(gcu_search *v, part t)
         const gcu_search_lists from = {t.sample ? nullptr : v->lists[v->now], v->list_counts, v->k};
         const gcu_search_lists to = {v->lists[1 - v->now],
                                      t.sample ? v->sample_counts : v->list_counts, v->k};
-        GCU_TRY(v->why,
-                gcu_search_select(pairs, &from, &to, &news, v->limits, v->radii, v->stream));
+        GCU_TRY(v->why, gcu_search_select(pairs, &from, &to, &news, gcu_search_limits_of(v),
+                                          v->radii, v->stream));
     }
     if (!t.sample) v->now = 1 - v->now;
     if (!v->bits) v->verified += v->count * t.base.rows;
@@ -179,8 +183,9 @@ static gnomon_status scan_few(gcu_search *v, part t)
     TRY(norms(v, &t));
     TRY(gcu_search_begin_found(v));
     GCU_TRY(v->why, cudaMemsetAsync(v->counts, 0, (size_t)v->count * sizeof *v->counts, v->stream));
-    GCU_TRY(v->why, gcu_search_few(&t.pairs, v->f64, 0, v->count, t.base.rows, v->limits, v->found,
-                                   v->counts, &v->words->fault, v->s->gpu.sms, v->stream));
+    GCU_TRY(v->why,
+            gcu_search_few(&t.pairs, v->f64, 0, v->count, t.base.rows, gcu_search_limits_of(v),
+                           v->found, v->counts, &v->words->fault, v->s->gpu.sms, v->stream));
     TRY(gcu_search_read_words(v));
     const int64_t pairs = (int64_t)v->seen->pairs;
     if (v->k == 0) {
@@ -228,10 +233,40 @@ static gnomon_status sift(gcu_search *v, const part *t, const gcu_filter_points 
     if (*too_many) return GNOMON_OK;
     GCU_TRY(v->why,
             cudaMemsetAsync(v->counts + query, 0, (size_t)queries * sizeof *v->counts, v->stream));
-    GCU_TRY(v->why, gcu_search_verify(&t->pairs, v->limits, v->found, pairs, v->counts, v->stream));
+    GCU_TRY(v->why, gcu_search_verify(&t->pairs, gcu_search_limits_of(v), v->found, pairs,
+                                      v->counts, v->stream));
     v->verified += pairs;
     if (v->k == 0) return gcu_search_hand_hits(v, &t->pairs, pairs);
     return gcu_search_choose(v, &t->pairs, query, queries, pairs, t->sample);
+}
+
+/* The same where the filter keeps little back: every key is taken, and what is within the limits
+ * goes on. Of equal points that is little, for the ids decide. */
+static gnomon_status take_all(gcu_search *v, const part *t, int64_t query, int64_t queries)
+{
+    const int64_t end = query + queries;
+    int64_t each = gnomon_max(gnomon_min(v->f64_queries, v->found.room / t->base.rows), 1);
+    if (each > 32) each = each / 32 * 32; /* whole tiles of gcu_search_all */
+    for (; query < end; query += each) {
+        gcu_search_news news = {};
+        news.query = query;
+        news.queries = gnomon_min(each, end - query);
+        news.keys = v->sorted_keys;
+        news.each = t->base.rows;
+        TRY(to_f64(v, query, news.queries));
+        GCU_TRY(v->why, gcu_search_all(&t->pairs, v->f64, query, news.queries, news.each,
+                                       v->sorted_keys, v->stream));
+        TRY(gcu_search_begin_found(v));
+        GCU_TRY(v->why, cudaMemsetAsync(v->counts + query, 0,
+                                        (size_t)news.queries * sizeof *v->counts, v->stream));
+        GCU_TRY(v->why, gcu_search_within(&t->pairs, &news, gcu_search_limits_of(v), v->found,
+                                          v->counts, v->stream));
+        TRY(gcu_search_read_words(v));
+        TRY(gcu_search_choose(v, &t->pairs, query, news.queries, (int64_t)v->seen->pairs,
+                              t->sample));
+    }
+    v->verified += queries * t->base.rows;
+    return GNOMON_OK;
 }
 
 static gnomon_status scan_filtered(gcu_search *v, part t)
@@ -262,6 +297,12 @@ static gnomon_status scan_filtered(gcu_search *v, part t)
         TRY(sift(v, &t, &q, q_limits, query, some, &too_many));
         if (v->seen->fault != ~0ull) break;
         if (!too_many) {
+            query += some;
+            continue;
+        }
+        if (v->k > 0 && t.base.rows <= v->found.room &&
+            (double)v->seen->pairs * little > (double)some * (double)t.base.rows) {
+            TRY(take_all(v, &t, query, some));
             query += some;
             continue;
         }
@@ -361,6 +402,49 @@ static gnomon_status scan_rows(gcu_search *v, const piece *c, int64_t from, int6
     return GNOMON_OK;
 }
 
+/* Of so many points that are expected, how many there are at most, all but surely. */
+static int64_t at_most(double expected)
+{
+    return (int64_t)ceil(expected + 6 * sqrt(expected) + 3);
+}
+
+/* Looks at samples for keys that the k-th nearest of a piece will hardly pass, and then at all of
+ * it once: where k points are found, they are the nearest. *done: they were, for all queries; what
+ * was found is forgotten otherwise. */
+static gnomon_status search_guessed(gcu_search *v, const piece *c, int64_t at_once, bool *done)
+{
+    const int64_t k = v->k, rows = c->base.rows, first = FIRST, second = rows / guess_step;
+    *done = false;
+    if (v->direct || v->behind > 0 || k < guess_from || rows / 64 < k || second < 4 * first)
+        return GNOMON_OK;
+    const int64_t wanted = at_most((double)k * (double)second / (double)rows);
+    const int64_t compared = v->compared;
+    part t = part_of(v, c, 0, rows / (rows / first), rows / first, true);
+    v->k = at_most((double)wanted * (double)t.base.rows / (double)second);
+    gnomon_status status = scan_all(v, t);
+    if (status == GNOMON_OK) {
+        const int64_t before = t.base.rows;
+        t = part_of(v, c, 0, second, guess_step, true);
+        t.before = before;
+        v->k = wanted;
+        status = scan_filtered(v, t);
+    }
+    v->k = k;
+    if (status != GNOMON_OK) return status;
+    int64_t before = rows; /* about twice k are to come */
+    TRY(scan_rows(v, c, 0, 1, at_once, &before));
+    const gcu_search_lists lists = {v->lists[v->now], v->list_counts, k};
+    GCU_TRY(v->why, gcu_search_short(&lists, v->count, &v->words->hits, v->stream));
+    TRY(gcu_search_read_words(v));
+    *done = v->seen->hits == 0;
+    if (*done) return GNOMON_OK;
+    v->behind = 0;
+    v->compared = compared;
+    v->begun = false;
+    GCU_TRY(v->why, cudaMemsetAsync(v->last, 0x7f, (size_t)v->count * sizeof *v->last, v->stream));
+    return gcu_search_begin(v);
+}
+
 static gnomon_status search_piece(gcu_search *v, const piece *c)
 {
     const int64_t rows = c->base.rows, at_once = rows_at_once(v, c);
@@ -376,6 +460,9 @@ static gnomon_status search_piece(gcu_search *v, const piece *c)
     if (v->k > 0 && wanted < much) {
         TRY(scan_samples(v, c, &before));
     } else if (v->k > 0) {
+        bool done;
+        TRY(search_guessed(v, c, at_once, &done));
+        if (done) return GNOMON_OK;
         const int64_t first = gnomon_max(before, first_rows(v));
         while (rows / step >= 2 * first)
             step *= 2;
@@ -402,7 +489,12 @@ static gnomon_status make_all(gcu_search *v)
     TRY(gcu_search_room(v, v->count, &v->counts));
     TRY(gcu_search_room(v, v->count, &v->cursors));
     TRY(gcu_search_room(v, v->count + 1, &v->offsets));
-    if (v->k > 0) TRY(gcu_search_room(v, v->count, &v->sample_counts));
+    if (v->k > 0) {
+        TRY(gcu_search_room(v, v->count, &v->sample_counts));
+        TRY(gcu_search_room(v, v->count, &v->last));
+        GCU_TRY(v->why,
+                cudaMemsetAsync(v->last, 0x7f, (size_t)v->count * sizeof *v->last, v->stream));
+    }
     v->f64_queries = v->bits
                          ? v->count
                          : gnomon_min(v->count, gnomon_max(most_f64 / gnomon_max(v->cols, 1), 16));

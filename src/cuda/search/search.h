@@ -39,6 +39,12 @@ struct gcu_search_found {
     int64_t room;
 };
 
+/* What a query wants at most: keys up to its limit, and at it ids up to 'last' (NULL: all). */
+struct gcu_search_limits {
+    double *keys;
+    int64_t *last;
+};
+
 /* ---- search/exact.cu: keys in fp64, the bits of src/search/exact.c ---- */
 
 /* Lowers *first to row * cols + col for each element of rows [0, count) that is NaN, infinite or
@@ -58,15 +64,15 @@ cudaError_t gcu_search_all(const gcu_search_pairs *p, const double *f64, int64_t
 /* Bits that differ, likewise. */
 cudaError_t gcu_search_bits(const gcu_search_pairs *p, int64_t query, int64_t queries,
                             int64_t places, double *keys, cudaStream_t stream);
-/* The same for few queries and many places: finds pairs of keys up to limits[query]; counts: one
+/* The same for few queries and many places: finds pairs within the query's limit; counts: one
  * more for each, by query. Sets *fault to 0 where a sum is not finite. */
 cudaError_t gcu_search_few(const gcu_search_pairs *p, const double *f64, int64_t query,
-                           int64_t queries, int64_t places, const double *limits,
+                           int64_t queries, int64_t places, gcu_search_limits limits,
                            gcu_search_found found, unsigned *counts, unsigned long long *fault,
                            int sms, cudaStream_t stream);
-/* Sets the keys of so many pairs; those beyond limits[query], and a query's own point, are dropped,
- * others counted by query. */
-cudaError_t gcu_search_verify(const gcu_search_pairs *p, const double *limits,
+/* Sets the keys of so many pairs; those beyond the query's limit, and a query's own point, are
+ * dropped, others counted by query. */
+cudaError_t gcu_search_verify(const gcu_search_pairs *p, gcu_search_limits limits,
                               gcu_search_found found, int64_t pairs, unsigned *counts,
                               cudaStream_t stream);
 
@@ -88,11 +94,11 @@ struct gcu_search_lists {
     int64_t *counts;
     int64_t k;
 };
-/* to = the k nearest of from and news; from->points != to->points. Where a list is full limits[q]
- * (a key) and radii[q] (a distance, or product) come down to its largest key. */
+/* to = the k nearest of from and news; from->points != to->points. Where a list is full the limits
+ * (keys and ids) and radii[q] (a distance, or product) come down to its last point. */
 cudaError_t gcu_search_select(const gcu_search_pairs *p, const gcu_search_lists *from,
                               const gcu_search_lists *to, const gcu_search_news *news,
-                              double *limits, double *radii, cudaStream_t stream);
+                              gcu_search_limits limits, double *radii, cudaStream_t stream);
 /* offsets[i] = the sum of counts before i, count + 1 of them. */
 cudaError_t gcu_search_offsets(const unsigned *counts, int64_t count, unsigned *offsets,
                                cudaStream_t stream);
@@ -108,6 +114,13 @@ cudaError_t gcu_search_split(const gnomon_ranked *points, int64_t count, bool pr
 /* Pairs that were not dropped as hits, *count of them, in any order. */
 cudaError_t gcu_search_hits(const gcu_search_pairs *p, gcu_search_found found, int64_t pairs,
                             gnomon_hit *hits, unsigned long long *count, cudaStream_t stream);
+/* Of dense keys (queries x each): finds those within the queries' limits; counts by query. */
+cudaError_t gcu_search_within(const gcu_search_pairs *p, const gcu_search_news *news,
+                              gcu_search_limits limits, gcu_search_found found, unsigned *counts,
+                              cudaStream_t stream);
+/* *short_lists = how many of the lists have fewer than k points. */
+cudaError_t gcu_search_short(const gcu_search_lists *lists, int64_t queries,
+                             unsigned long long *short_lists, cudaStream_t stream);
 /* Of dense keys (queries x each): finds those up to 'limit'. */
 cudaError_t gcu_search_range(const gcu_search_news *news, double limit, gcu_search_found found,
                              cudaStream_t stream);
@@ -115,6 +128,26 @@ cudaError_t gcu_search_fill(double *values, int64_t count, double value, cudaStr
 /* Row i of 'to' = row rows[i] of from, element by element; to is row-major without gaps. */
 cudaError_t gcu_search_gather(const gnomon_matrix *from, const uint32_t *rows, int64_t count,
                               void *to, cudaStream_t stream);
+
+#ifdef __CUDACC__
+
+static __device__ __forceinline__ int64_t gcu_search_id(const gcu_search_pairs &p, int64_t place)
+{
+    return p.first + (p.map ? (int64_t)p.map[place * p.step] : place * p.step);
+}
+
+/* NaN is not within. */
+static __device__ __forceinline__ bool gcu_search_is_within(const gcu_search_pairs &p,
+                                                            const gcu_search_limits &limits,
+                                                            int64_t query, int64_t place,
+                                                            double key)
+{
+    const double limit = limits.keys[query];
+    return key < limit ||
+           (key == limit && (!limits.last || gcu_search_id(p, place) <= limits.last[query]));
+}
+
+#endif
 
 /* ---- search/search.cu ---- */
 

@@ -18,11 +18,6 @@ __device__ __forceinline__ double key_of_rank(unsigned long long rank)
     return __longlong_as_double((long long)(rank >> 63 ? rank & ~(1ull << 63) : ~rank));
 }
 
-__device__ __forceinline__ int64_t id_of(const gcu_search_pairs &p, int64_t place)
-{
-    return p.first + (p.map ? (int64_t)p.map[place * p.step] : place * p.step);
-}
-
 /* ---- selection ---- */
 
 /* The old list and the new points of a query, counted as one. */
@@ -41,7 +36,7 @@ __device__ __forceinline__ double key_at(const points &v, int64_t e)
 __device__ __forceinline__ int64_t id_at(const gcu_search_pairs &p, const points &v, int64_t e)
 {
     if (e < v.olds) return v.old[e].id;
-    return id_of(p, v.places ? (int64_t)v.places[v.from + e - v.olds] : e - v.olds);
+    return gcu_search_id(p, v.places ? (int64_t)v.places[v.from + e - v.olds] : e - v.olds);
 }
 
 /* The rank-th smallest (from 1) of value(e), e < all, among those where belongs(e): finds digits
@@ -107,9 +102,9 @@ __device__ __forceinline__ unsigned long long id_value(int64_t id)
 template <int SIZE>
 __global__ void __launch_bounds__(SIZE)
     select_kernel(gcu_search_pairs p, gcu_search_lists from, gcu_search_lists to,
-                  gcu_search_news news, double *limits, double *radii)
+                  gcu_search_news news, gcu_search_limits limits, double *radii)
 {
-    __shared__ unsigned long long least, most, largest;
+    __shared__ unsigned long long least, most, largest, largest_id;
     __shared__ unsigned long long valid, selected;
     const int64_t q = news.query + blockIdx.x, k = to.k;
     points v;
@@ -121,7 +116,7 @@ __global__ void __launch_bounds__(SIZE)
     v.all = v.olds + (news.places ? (int64_t)(news.offsets[q + 1] - news.offsets[q]) : news.each);
     if (threadIdx.x == 0) {
         least = ~0ull;
-        most = largest = valid = selected = 0;
+        most = largest = largest_id = valid = selected = 0;
     }
     __syncthreads();
     unsigned long long low = ~0ull, high = 0, count = 0;
@@ -160,6 +155,7 @@ __global__ void __launch_bounds__(SIZE)
                 v.all, keys.rank, 56, 0, [&](int64_t e) { return id_value(id_at(p, v, e)); },
                 [&](int64_t e) { return rank_of(key_at(v, e)) == keys.prefix; });
     }
+    unsigned long long high_id = 0; /* of ids of what has this rank, the largest */
     high = 0;
     for (int64_t e = threadIdx.x; e < v.all; e += SIZE) {
         const double key = key_at(v, e);
@@ -170,24 +166,33 @@ __global__ void __launch_bounds__(SIZE)
             continue;
         const unsigned long long at = atomicAdd(&selected, 1ull);
         to.points[q * k + (int64_t)at] = {key, id};
-        high = max(high, rank);
+        if (rank < high) continue;
+        high_id = rank > high ? id_value(id) : max(high_id, id_value(id));
+        high = rank;
     }
+    const unsigned long long own = high;
     for (int half = 16; half > 0; half /= 2)
         high = max(high, __shfl_xor_sync(~0u, high, half));
     if (threadIdx.x % 32 == 0) atomicMax(&largest, high);
+    __syncthreads();
+    if (own == largest) atomicMax(&largest_id, high_id);
     __syncthreads();
     if (threadIdx.x > 0) return;
     to.counts[q] = (int64_t)selected;
     if ((int64_t)selected < k) return;
     const double limit = key_of_rank(largest);
-    if (!(limit < limits[q])) return;
-    limits[q] = limit;
+    const int64_t largest_at = (int64_t)largest_id;
+    if (limits.last && limit == limits.keys[q] && largest_at < limits.last[q])
+        limits.last[q] = largest_at;
+    if (!(limit < limits.keys[q])) return;
+    limits.keys[q] = limit;
+    if (limits.last) limits.last[q] = largest_at;
     radii[q] = p.metric == GNOMON_IP ? -limit : limit;
 }
 
 cudaError_t gcu_search_select(const gcu_search_pairs *p, const gcu_search_lists *from,
                               const gcu_search_lists *to, const gcu_search_news *news,
-                              double *limits, double *radii, cudaStream_t stream)
+                              gcu_search_limits limits, double *radii, cudaStream_t stream)
 {
     if (news->queries == 0) return cudaSuccess;
     const unsigned grid = (unsigned)news->queries;
@@ -403,7 +408,7 @@ __global__ void __launch_bounds__(THREADS)
         if (key != key) continue;
         const uint64_t pair = found.pairs[e];
         const unsigned long long at = atomicAdd(count, 1ull);
-        hits[at] = {(int64_t)(pair >> 32), {key, id_of(p, (int64_t)(pair & 0xffffffffu))}};
+        hits[at] = {(int64_t)(pair >> 32), {key, gcu_search_id(p, (int64_t)(pair & 0xffffffffu))}};
     }
 }
 
@@ -427,6 +432,50 @@ __global__ void __launch_bounds__(THREADS)
         found.pairs[at] = (uint64_t)(news.query + e / news.each) << 32 | (uint64_t)(e % news.each);
         found.keys[at] = key;
     }
+}
+
+__global__ void __launch_bounds__(THREADS)
+    within_kernel(gcu_search_pairs p, gcu_search_news news, gcu_search_limits limits,
+                  gcu_search_found found, unsigned *counts)
+{
+    const int64_t all = news.queries * news.each;
+    for (int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x; e < all;
+         e += (int64_t)gridDim.x * THREADS) {
+        const double key = news.keys[e];
+        const int64_t line = e / news.each, query = news.query + line, place = e - line * news.each;
+        if (!gcu_search_is_within(p, limits, query, place, key)) continue;
+        const unsigned long long at = atomicAdd(found.count, 1ull);
+        found.pairs[at] = (uint64_t)query << 32 | (uint64_t)place;
+        found.keys[at] = key;
+        atomicAdd(&counts[query], 1u);
+    }
+}
+
+cudaError_t gcu_search_within(const gcu_search_pairs *p, const gcu_search_news *news,
+                              gcu_search_limits limits, gcu_search_found found, unsigned *counts,
+                              cudaStream_t stream)
+{
+    if (news->queries * news->each == 0) return cudaSuccess;
+    within_kernel<<<grid_of(news->queries * news->each), THREADS, 0, stream>>>(*p, *news, limits,
+                                                                               found, counts);
+    return cudaGetLastError();
+}
+
+__global__ void __launch_bounds__(THREADS)
+    short_kernel(gcu_search_lists lists, int64_t queries, unsigned long long *short_lists)
+{
+    for (int64_t q = (int64_t)blockIdx.x * THREADS + threadIdx.x; q < queries;
+         q += (int64_t)gridDim.x * THREADS)
+        if (lists.counts[q] < lists.k) atomicAdd(short_lists, 1ull);
+}
+
+cudaError_t gcu_search_short(const gcu_search_lists *lists, int64_t queries,
+                             unsigned long long *short_lists, cudaStream_t stream)
+{
+    const cudaError_t error = cudaMemsetAsync(short_lists, 0, sizeof *short_lists, stream);
+    if (error != cudaSuccess) return error;
+    short_kernel<<<grid_of(queries), THREADS, 0, stream>>>(*lists, queries, short_lists);
+    return cudaGetLastError();
 }
 
 cudaError_t gcu_search_range(const gcu_search_news *news, double limit, gcu_search_found found,

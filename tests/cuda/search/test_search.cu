@@ -359,6 +359,47 @@ static void hard_data(void)
     }
 }
 
+/* Many neighbours of many queries, whose limit is guessed from some rows: where these tell of it
+ * and where they mislead, and what ties there. */
+static void guesses(void)
+{
+    const int64_t n = 70000, d = 8, q = 4000;
+    const auto near_if = [](int64_t i, int64_t step) { return i % step == 0 ? 0.01 : 1.0; };
+    for (gnomon_metric metric : metrics) {
+        points queries = gaussian(q, d);
+        {
+            points base = gaussian(n, d);
+            gnomon_search_options o = nearest(metric, 64);
+            check(label("guessed", metric), base, queries, o, 1);
+            o.exclude = 100;
+            check(label("guessed, without the query's own", metric), base, queries, o, 1);
+            check(label("guessed, 200 of them", metric), base, queries, nearest(metric, 200), 1);
+        }
+        {
+            points base = make(n, d, GNOMON_F32, ROWS,
+                               [&](int64_t i, int64_t) { return 3 + near_if(i, 16) * normal(); });
+            points close =
+                make(q, d, GNOMON_F32, ROWS, [](int64_t, int64_t) { return 3 + 0.001 * normal(); });
+            check(label("guessed too low", metric), base, close, nearest(metric, 64), 1);
+        }
+        {
+            points base = make(n, d, GNOMON_F32, ROWS,
+                               [](int64_t i, int64_t j) { return (double)((i % 7 + j) % 5); });
+            points few = make(q, d, GNOMON_F32, ROWS,
+                              [](int64_t i, int64_t j) { return (double)((i % 7 + j) % 5); });
+            check(label("guessed, duplicates", metric), base, few, nearest(metric, 64), 1);
+        }
+        {
+            points base = make(n, d, GNOMON_F32, ROWS, [](int64_t, int64_t) { return 0.25; });
+            points same_point = make(q, d, GNOMON_F32, ROWS, [](int64_t, int64_t) { return 0.25; });
+            check(label("guessed, all points equal", metric), base, same_point, nearest(metric, 64),
+                  1);
+            check(label("all points equal, 5 of many", metric), base, same_point,
+                  nearest(metric, 5), 1);
+        }
+    }
+}
+
 static void filters_and_radii(void)
 {
     const int64_t n = 5000, d = 24;
@@ -684,11 +725,17 @@ int main(int argc, char **argv)
     const struct {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"sizes", sizes},         {"types and layouts", types_and_layouts},
-                 {"hard data", hard_data}, {"filters and radii", filters_and_radii},
-                 {"prefixes", prefixes},   {"bits", bits},
-                 {"few", few_on_the_gpu},  {"sets", all_sets},
-                 {"refusals", refusals},   {"little memory", little_memory}};
+    } parts[] = {{"sizes", sizes},
+                 {"types and layouts", types_and_layouts},
+                 {"hard data", hard_data},
+                 {"guesses", guesses},
+                 {"filters and radii", filters_and_radii},
+                 {"prefixes", prefixes},
+                 {"bits", bits},
+                 {"few", few_on_the_gpu},
+                 {"sets", all_sets},
+                 {"refusals", refusals},
+                 {"little memory", little_memory}};
     for (const auto &part : parts) {
         if (argc > 1 && strcmp(argv[1], part.name) != 0) continue;
         const int before = checks, bad = failures;
