@@ -59,6 +59,8 @@ int main(void)
         sjlt(100, 9000, 1, 5, C),
         sjlt(70, 6000, 3, 7, B),
         of(sjlt(64, 5000, 4, 9, C), GNOMON_F16),
+        sjlt(1500, 9000, 1, 1, C),
+        sjlt(9000, 90000, 1, 3, C),
         /* s = 1, 2, 4 and k = 4096, both layouts, few and many points */
         sjlt(4096, 100000, 1, 32, P),
         sjlt(4096, 100000, 2, 32, P),
@@ -90,6 +92,20 @@ int main(void)
         sjlt(65536, 270000, 2, 4, P),
         sjlt(100000, 1000000, 1, 3, C),
         sjlt(16384, 140000, 4, 32, P),
+        /* one point: lists are computed; some points: lines are made on the way, in many turns */
+        sjlt(4096, 500001, 1, 1, C),
+        sjlt(3001, 300000, 2, 1, P),
+        sjlt(1000, 100000, 7, 1, C),
+        of(sjlt(16384, 300000, 4, 1, C), GNOMON_BF16),
+        sjlt(20000, 3000000, 1, 8, C),
+        sjlt(20000, 1500000, 1, 30, C),
+        of(sjlt(40000, 1500000, 1, 4, C), GNOMON_F16),
+        of(sjlt(20000, 700000, 1, 21, CG), GNOMON_U8),
+        /* points in 16 bits held in chunks */
+        of(sjlt(16384, 200000, 1, 8, C), GNOMON_F16),
+        of(sjlt(16384, 200000, 4, 32, C), GNOMON_F16),
+        of(sjlt(4096, 300000, 1, 40, C), GNOMON_BF16),
+        of(sjlt(600, 300000, 2, 16, C), GNOMON_F16),
         /* types, strides */
         of(sjlt(4096, 50000, 4, 32, P), GNOMON_F16),
         of(sjlt(4096, 50000, 2, 20, C), GNOMON_BF16),
@@ -109,5 +125,5 @@ int main(void)
         from(sjlt(300, 70000, 2, 9, C), far, 777),
         from(sjlt(300, 70000, 1, 64, P), 0, 5000),
     };
-    return check_all(gcu_sjlt, jobs, 5);
+    return check_all(gcu_sjlt, jobs, 7);
 }

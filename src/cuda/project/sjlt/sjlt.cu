@@ -7,6 +7,11 @@
 #include <stdio.h>
 
 enum { CHUNK_16 = 16384 /* longest whose columns, with a sign, fit in 16 bits */, SEGMENTS = 33 };
+enum {
+    FEW = 32,  /* points, up to which ways for few are quicker */
+    LONG = 64, /* chunks, from which HELD is quicker for any points in 16 bits */
+    RING = 6   /* turns of LINED */
+};
 
 #define LIST_BYTES ((int64_t)64 << 20) /* of a segment's lists, about, at most */
 #define WINDOW_BYTES \
@@ -76,7 +81,13 @@ static __global__ void __launch_bounds__(256)
 /* ---- the task ---- */
 
 /* How a task's coordinates reach the sums; the bits are the same either way. */
-enum way { GATHERED, STAGED, PACKED /* into lines first, which are then gathered */ };
+enum way {
+    GATHERED,
+    STAGED,
+    HELD,
+    PACKED, /* into lines first, which are then gathered */
+    LINED   /* the same on the way, for few points */
+};
 
 /* How a task goes: windows of whole segments, batches of points. */
 struct course {
@@ -86,6 +97,7 @@ struct course {
     int64_t row, rows;     /* virtual rows */
     int64_t window;        /* chunks */
     int64_t points, width; /* a batch's; width a multiple of 4, or 32 when packed */
+    int64_t line, ring;    /* LINED: points of a line, and turns whose lines are kept */
     size_t lists_at, tickets_at, partial_at, total_at, pack_at, bytes;
 };
 
@@ -105,19 +117,35 @@ static void lay_out(course *c)
 {
     size_t at = 0;
     const int64_t segments = (c->window + c->s.segment_chunks - 1) / c->s.segment_chunks;
-    c->width = gnomon_round_up(c->points, c->way == PACKED ? SJLT_POINTS : 4);
+    c->line = c->points <= 4 ? 4 : SJLT_LINE;
+    const int64_t unit = c->way == PACKED ? SJLT_POINTS : c->way == LINED ? c->line : 4;
+    c->width = gnomon_round_up(c->points, unit);
+    const int64_t turns = segments * (c->way == LINED ? c->width / c->line : 1);
+    c->ring = gnomon_min(turns, RING);
+    int64_t lines = 0; /* coordinates' numbers */
+    if (c->way == PACKED) lines = c->window * c->s.chunk * c->width;
+    if (c->way == LINED) lines = c->ring * c->s.segment_chunks * c->s.chunk * c->line;
     c->lists_at = place(&at, c->window * c->rows * c->s.steps * 4 * entry_bytes(c->s));
-    c->tickets_at = place(&at, (1 + segments) * 4);
+    c->tickets_at = place(&at, (1 + 2 * turns) * 4);
     c->partial_at = place(&at, segments * c->rows * c->width * 4);
     c->total_at = place(&at, c->window < c->count ? c->rows / c->s.split * c->width * 4 : 0);
-    c->pack_at = place(&at, c->way == PACKED ? c->window * c->s.chunk * c->width * 4 : 0);
+    c->pack_at = place(&at, lines * 4);
     c->bytes = at;
 }
 
+/* As measured on an H100. */
 static enum way way_of(const gcu_task *t)
 {
+    const sjlt_shape s = sjlt_shape_of(t->a);
+    const int64_t points = t->x.n * t->x.blocks;
     if (sjlt_can_gather(t->x)) return GATHERED;
-    return !sjlt_shape_of(t->a).bits32 && sjlt_can_stage(t->x) ? STAGED : PACKED;
+    const bool stages = !s.bits32 && sjlt_can_stage(t->x);
+    const bool many =
+        points > FEW || (points > FEW / 2 && s.chunk == SJLT_STAGE && t->rows * s.split >= s.chunk);
+    if (stages && many) return STAGED;
+    if ((points <= FEW || s.chunks >= LONG) && sjlt_can_hold(s, t->x, t->gpu)) return HELD;
+    if (stages) return STAGED;
+    return points <= SJLT_LINE || (points <= FEW && t->x.row_stride != 1) ? LINED : PACKED;
 }
 
 static course start_course(const gcu_task *t, enum way way)
@@ -184,16 +212,22 @@ static int64_t granule(const gnomon_simple *a)
  * are enough for any. */
 static size_t best_work(const gcu_task *t)
 {
-    return (size_t)gnomon_max((int64_t)plan(t, GATHERED, SIZE_MAX).bytes,
-                              (int64_t)plan(t, PACKED, SIZE_MAX).bytes);
+    int64_t most = 0;
+    for (enum way way : {GATHERED, PACKED, LINED})
+        most = gnomon_max(most, (int64_t)plan(t, way, SIZE_MAX).bytes);
+    return (size_t)most;
 }
 
 static size_t least_work(const gcu_task *t)
 {
-    course c = start_course(t, PACKED); /* which needs the most */
-    c.count++;                          /* with totals kept, as when there are several windows */
-    lay_out(&c);
-    return c.bytes;
+    size_t most = 0;
+    for (enum way way : {PACKED, LINED}) { /* which need the most */
+        course c = start_course(t, way);
+        c.count++; /* with totals kept, as when there are several windows */
+        lay_out(&c);
+        if (c.bytes > most) most = c.bytes;
+    }
+    return most;
 }
 
 static cudaError_t run_window(const gcu_task *t, const course &c, int64_t begin, int64_t end,
@@ -211,12 +245,17 @@ static cudaError_t run_window(const gcu_task *t, const course &c, int64_t begin,
     sum.tickets = reinterpret_cast<uint32_t *>(work + c.tickets_at);
     sum.listed = lists_stand;
     cudaError_t error = cudaSuccess;
-    if (c.way == STAGED) {
-        if (!lists_stand) error = sjlt_make_lists(c.s, lists, t->stream);
-        if (error == cudaSuccess) error = sjlt_sum_stage(c.s, lists, sum, t->stream);
+    if (c.way == STAGED || c.way == HELD) {
+        const bool held = c.way == HELD;
+        if (!lists_stand && !(held && sjlt_held_computes(c.s, points)))
+            error = sjlt_make_lists(c.s, lists, t->stream);
+        if (error == cudaSuccess)
+            error = held ? sjlt_sum_held(c.s, lists, sum, t->stream)
+                         : sjlt_sum_stage(c.s, lists, sum, t->stream);
     } else {
+        float *const to = reinterpret_cast<float *>(work + c.pack_at);
+        if (c.way == LINED) sum.pack = sjlt_pack_room{to, c.line, c.ring};
         if (c.way == PACKED) {
-            float *to = reinterpret_cast<float *>(work + c.pack_at);
             const int64_t q0 = begin * c.s.chunk;
             const int64_t cols = gnomon_min(t->x.block_cols - q0, (end - begin) * c.s.chunk);
             error = sjlt_pack(t->x, point, points, q0, cols, to, c.width, t->stream);

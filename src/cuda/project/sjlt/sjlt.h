@@ -11,8 +11,8 @@
  * fewer slots (a band of m rows cut so has the slots of one of m * split rows), which join adds.
  *
  * The order of a virtual row's sum: chunks ascending; in a chunk the order of the list, which is
- * that of the columns where a chunk is longer than a stage (SJLT_STAGE columns). Both kernels that
- * sum keep it. */
+ * that of the columns where it has one or two steps, as where a chunk is longer than a stage
+ * (SJLT_STAGE columns). All kernels that sum keep it. */
 #ifndef GNOMON_CUDA_SJLT_H
 #define GNOMON_CUDA_SJLT_H
 
@@ -23,6 +23,7 @@ enum {
     SJLT_STAGE = 1 << SJLT_STAGE_LOG2,
     SJLT_STAGE_POINTS = 4,   /* and points */
     SJLT_POINTS = 32,        /* points of a block that gathers from memory */
+    SJLT_LINE = 8,           /* points of a line that is made on the way */
     SJLT_VIRTUAL_ROWS = 4096 /* split stops here */
 };
 
@@ -49,22 +50,29 @@ struct sjlt_lists {
     int64_t row, rows;    /* virtual rows */
 };
 
+/* Memory for lines of points that lie otherwise: of 'ring' turns, 'width' points each. */
+struct sjlt_pack_room {
+    float *to; /* NULL: points are taken where they lie */
+    int64_t width, ring;
+};
+
 /* Sums of one range of points: partial[(segment * rows + virtual row) * width + v - point]. */
 struct sjlt_sum {
     gcu_points x;
     int64_t origin; /* the column of A at coordinate 0 */
     int64_t point, points, width;
     float *partial;
-    uint32_t *tickets; /* 1 + segments numbers */
-    bool listed;       /* the lists stand already */
+    uint32_t *tickets; /* 1 + 2 turns numbers: a turn is a segment, of a tile of points if packed */
+    sjlt_pack_room pack;
+    bool listed; /* the lists stand already */
 };
 
 sjlt_shape sjlt_shape_of(const gnomon_simple *a);
 
 cudaError_t sjlt_make_lists(const sjlt_shape &shape, const sjlt_lists &lists, cudaStream_t stream);
 
-/* Makes the lists, if they do not stand, and the sums. fp32 coordinates whose points are adjacent
- * and lines aligned. */
+/* Makes the lists, if they do not stand, and the sums, of fp32 coordinates whose points are
+ * adjacent and lines aligned; or of any, with sum.pack. */
 bool sjlt_can_gather(const gcu_points &x);
 cudaError_t sjlt_sum_gather(const sjlt_shape &shape, const sjlt_lists &lists, const sjlt_sum &sum,
                             cudaStream_t stream);
@@ -74,6 +82,13 @@ cudaError_t sjlt_sum_gather(const sjlt_shape &shape, const sjlt_lists &lists, co
 bool sjlt_can_stage(const gcu_points &x);
 cudaError_t sjlt_sum_stage(const sjlt_shape &shape, const sjlt_lists &lists, const sjlt_sum &sum,
                            cudaStream_t stream);
+
+/* The same of few points, of fp16 and bf16 too, where a block's shared memory holds whole chunks.
+ * Computed: the lists need not stand. */
+bool sjlt_can_hold(const sjlt_shape &shape, const gcu_points &x, const gcu_gpu *gpu);
+bool sjlt_held_computes(const sjlt_shape &shape, int64_t points);
+cudaError_t sjlt_sum_held(const sjlt_shape &shape, const sjlt_lists &lists, const sjlt_sum &sum,
+                          cudaStream_t stream);
 
 /* Coordinates [q0, q0 + cols) of points [point, point + points), any type and layout, as fp32:
  * to[(q
