@@ -290,12 +290,20 @@ def anything(content):
         yield Job(what, ms, first_of(r, "read_ms", "floor_ms"), "one read" if "read_ms" in r else "bound")
 
 
+def before_and_after(content):
+    """Kernels that were made quicker: the plugin's time before in the same run, and a peer's if there is one."""
+    for r in content["results"]:
+        peers = [("before:", r["before_ms"])] + ([(f"{r['peer']}:", r["peer_ms"])] if "peer" in r else [])
+        yield Job(r["what"], r["ms"], r["floor_ms"], r["floor"], peers=peers)
+
+
 PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Very sparse operators", very_sparse),
             "points": ("Dense operators and `block`, many points", many_points), "sjlt": ("`sjlt`", sjlt),
             "srht": ("`srht`", srht), "model": ("`kronecker`", cascades),
             "gemm": ("Products of matrices", products), "join": ("Similarity join", joins), "join_hashes": ("Similarity join by hashing", hashed_joins),
             "join_sets": ("Similarity join of sets", set_joins), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer),
             "csr": ("Sparse points", sparse_rows), "svd_sparse": ("Factorisation of sparse rows", sparse_factors),
+            "kernels": ("What became quicker", before_and_after),
             "search": ("Exact nearest neighbours", searches), "search_sets": ("Exact nearest sets", set_searches)}
 ELSEWHERE = {"thesis", "svd", "svd_torch", "svd_ways", "search_torch", "lsh", "report", "hosvd", "dedup", "projectors"}  # pages of their own
 
