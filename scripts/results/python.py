@@ -1,8 +1,8 @@
 """docs/results/python.md: calls of the Python package, its estimators beside scikit-learn's and its searches beside FAISS
-and pynndescent, from the record of bench/cpu/python.py."""
+and pynndescent, from the record of bench/cpu/python.py; calls on a GPU from that of tests/cuda/python_gpu.py."""
 from pages import load, pages, table
 
-AIM_CALL, AIM_IMPORT = 20, 0.15
+AIM_CALL, AIM_GPU, AIM_IMPORT = 20, 10, 0.15
 NAMES = {"gaussian": "`GaussianRandomProjection`", "sparse": "`SparseRandomProjection`", "svd": "`TruncatedSVD`", "pca": "`PCA`",
          "kneighbors": "`KNeighborsTransformer`", "ridge": "`SketchedRidge`, `Ridge`"}
 
@@ -92,6 +92,25 @@ def searches(record):
             table(["search", "kind", "made, s", "ms", "processor ms", "recall"], rows) + "\n" + "; ".join(told) + ".\n")
 
 
+def on_gpu(record):
+    if record is None:
+        return ""
+    us = record["call_us"]
+    over = {name: f"{us[name] - us['c']:.1f}" for name in us}
+    table_rows = [["C, output given", f"{us['c']:.1f}", ""], ["C, output by `torch.empty`", f"{us['c_made']:.1f}", over["c_made"]]]
+    for name, library in (("torch", "PyTorch"), ("cupy", "CuPy")):
+        if name in us:
+            table_rows += [[f"{library}'s array, `out=`", f"{us[name]:.1f}", over[name]],
+                           [f"{library}'s array, new output", f"{us[name + '_made']:.1f}", over[name + "_made"]]]
+    most = max(us["torch"], us["torch_made"]) - us["c"]
+    return (f"\n## Calls on a GPU\n\n{record['device']}, Python {record['python']}, PyTorch {record['torch']}, CuPy {record['cupy']}, commit "
+            f"{record['commit']}; `tests/cuda/python_gpu.py`. `gnomon.sketch` of 8 x 1,024 float32 on the GPU to 64 components, "
+            "`allow_nonfinite=True`: the call ends when the work is enqueued. The least of nine medians of 400 calls.\n\n" +
+            table(["call", "µs", "beyond C, µs"], table_rows) +
+            f"\nPyTorch's tensors take at most {most:.1f} µs beyond the C call ({verdict(most, AIM_GPU, 'µs')}). The profiler sees "
+            f"{len(record['copies']) or 'no'} copies between host and GPU in a sketch.\n")
+
+
 def make():
     record = load("python-cpu.json")
     if record is None:
@@ -104,4 +123,4 @@ def make():
     with_what = "; ".join(f"{', '.join(names)}: {words}" for words, names in parts.items())
     pages["python.md"] = (f"# The Python package\n\n{record['cpu']}, {record['facts']['calls']['threads']} cores; `bench/cpu/python.py`. "
                           f"{with_what[0].upper()}{with_what[1:]}. How it is used: [python.md](../reference/python.md).\n\n" +
-                          calls(record) + estimators(record) + searches(record))
+                          calls(record) + on_gpu(load("gpu/python.json")) + estimators(record) + searches(record))
