@@ -17,7 +17,7 @@ def test_programs_are_found():
 @pytest.mark.parametrize("page, text", PROGRAMS, ids=[f"{page}-{i}" for i, (page, _) in enumerate(PROGRAMS)])
 def test_page(page, text, monkeypatch, tmp_path):
     pytest.importorskip("scipy")
-    for other in ("sklearn", "pyarrow"):
+    for other in ("sklearn", "pyarrow", "dask", "distributed"):
         if other in text:
             pytest.importorskip(other)
     (tmp_path / "data").symlink_to(SOURCE / "data")
