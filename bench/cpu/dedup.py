@@ -1,8 +1,9 @@
 """gnomon dedup beside rensa, datasketch, text-dedup and datatrove on real texts, and its work on corpora that are made to be hard.
 
 usage: dedup.py make FOLDER [--documents 1000000]
-       dedup.py texts GNOMON TEXTS FOLDER RECORD.json [--rounds 5]
+       dedup.py texts GNOMON TEXTS FOLDER RECORD.json [--rounds 5] [--peers rensa datasketch text-dedup datatrove]
        dedup.py judge GNOMON TEXTS FOLDER RECORD.json [--documents 50000]
+       dedup.py steps BENCH_NGRAMS TEXTS RECORD.json
        dedup.py corpora GNOMON FOLDER RECORD.json [--rounds 3]
        dedup.py memory GNOMON FOLDER RECORD.json
 
@@ -23,7 +24,7 @@ of 60 words, drawn from 50,000, and a quarter of them:
   one word  of one word, of a thousand
 'judge' compares all pairs of the first documents by products of SciPy's sparse matrices, of sets, of counts and by
 containment, and the command's pairs of 20 seeds with them; and each pair of the whole text is computed again from Python's sets.
-'memory' works on the larger planted corpus within several limits and compares the bytes of all outputs.
+'steps' keeps what bench_ngrams (bench/cpu/ngrams.c) prints. 'memory' works on the larger planted corpus within several limits and compares the bytes of all outputs.
 Needs NumPy, 'judge' SciPy, and 'texts' the peers."""
 import argparse
 import collections
@@ -261,10 +262,11 @@ def texts(a, record):
         if name == "text-dedup":
             return by_command(name, lines, a.folder, documents, exact, pairs_of_text_dedup)
         return by_command(name, halves, a.folder, documents, exact, lambda out: pairs_of_datatrove(out, half))
-    found = {name: once(name) for name in ("lines", "json", "exact", "rensa", "datasketch", "text-dedup", "datatrove")}
+    found = {name: once(name) for name in ["lines", "json", "exact"] + a.peers}
+    # before and after the peers: the slower one
     again = once("lines")
     found["lines"] = max(found["lines"], again, key=lambda run: run["seconds"])
-    record["texts"] = found
+    record.setdefault("texts", {}).update(found)
     record.setdefault("runs", []).append({name: {key: one[key] for key in ("seconds", "cpu_seconds") if key in one}
                                           for name, one in found.items()})
     record["seeds"] = [ours(a.gnomon, a.folder, a.texts, "--seed", str(seed))["pairs"] for seed in range(20)]
@@ -293,8 +295,8 @@ def all_near(sets, contained):
     matrix = scipy.sparse.csr_array((numpy.ones(len(columns), numpy.int32), columns, ends), shape=(len(rows), len(places)))
     sizes, rows, turned = numpy.diff(ends), numpy.array(rows), matrix.T.tocsr()
     for begin in range(0, len(rows), 500):
-        shared = (matrix[begin:begin + 500] @ turned[:, begin:]).tocoo()
-        i, j, count = shared.row + begin, shared.col + begin, shared.data
+        shared = (matrix[begin:begin + 500] @ turned).tocoo()
+        i, j, count = shared.row + begin, shared.col, shared.data
         due = numpy.minimum(sizes[i], sizes[j]) if contained else sizes[i] + sizes[j] - count
         for at in numpy.flatnonzero((i < j) & (count / due >= SIMILARITY)):
             near[int(rows[i[at]]), int(rows[j[at]])] = float(count[at] / due[at])
@@ -333,6 +335,10 @@ def judge(a, record):
         print(name, record["judged"][name])
 
 
+def steps(a, record):
+    record["steps"] = json.loads(subprocess.run([a.gnomon, a.texts], stdout=subprocess.PIPE, check=True).stdout)
+
+
 def corpora(a, record):
     record["corpora"] = {}
     for kind in KINDS:
@@ -368,17 +374,20 @@ def main():
     one = jobs.add_parser("make")
     one.add_argument("folder")
     one.add_argument("--documents", type=int, default=1_000_000)
-    for name, rounds in (("texts", 5), ("judge", 0), ("corpora", 3), ("memory", 1)):
+    for name, rounds in (("texts", 5), ("judge", 0), ("steps", 0), ("corpora", 3), ("memory", 1)):
         one = jobs.add_parser(name)
         one.add_argument("gnomon")
-        if name in ("texts", "judge"):
+        if name in ("texts", "judge", "steps"):
             one.add_argument("texts")
-        one.add_argument("folder")
+        if name != "steps":
+            one.add_argument("folder")
         one.add_argument("record")
         if name == "judge":
             one.add_argument("--documents", type=int, default=50_000)
-        elif name != "memory":
+        elif name not in ("memory", "steps"):
             one.add_argument("--rounds", type=int, default=rounds)
+        if name == "texts":
+            one.add_argument("--peers", nargs="*", default=["rensa", "datasketch", "text-dedup", "datatrove"])
     a = p.parse_args()
     if a.job == "make":
         for kind in KINDS:
@@ -391,7 +400,7 @@ def main():
             record = json.load(file)
     with open("/proc/cpuinfo") as file:
         record["cpu"] = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
-    {"texts": texts, "judge": judge, "corpora": corpora, "memory": memory}[a.job](a, record)
+    {"texts": texts, "judge": judge, "steps": steps, "corpora": corpora, "memory": memory}[a.job](a, record)
     with open(a.record, "w") as file:
         file.write(json.dumps(record, indent=1) + "\n")
 

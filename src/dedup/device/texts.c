@@ -14,9 +14,34 @@ enum { LONGEST = 1 << 16, TASK = 64 };
 
 /* ---- whether a device makes the sets ---- */
 
-/* Seconds a byte of text on one thread, and until a device has been found and taken into use.
- * Estimates, which no benchmark was fitted to. */
-static const double one_byte = 1e-8, first_look = 0.5;
+/* Seconds a byte of text: on one thread of the CPU, of words with AVX-512 and without, and of
+ * characters (bench/records/dedup-cpu.json); with a device, its host's share included (H100 and 16
+ * threads, bench/records/gpu/dedup.json). And until a device has been found and taken into use (the
+ * same). */
+static const double wide_word = 1.5e-9, word = 4e-9, character = 1e-8;
+static const double device_word = 4.2e-10, device_character = 8.9e-10, first_look = 0.36;
+
+/* n-grams of a byte, and seconds of one of them and one hash function of given bands, on one thread
+ * and (of all functions) with a device; as in keys.c. */
+static const double of_words = 0.15, of_characters = 0.95, one_hash = 3e-10, device_hashes = 1.6e-9;
+
+/* Whether a device would have saved more than its start takes, had it made the sets so far and,
+ * where bands are given, were to make their keys: then it is taken, on the guess that as much text
+ * is still to come. */
+static bool worth(const gnomon_dedup *d)
+{
+    const gnomon_ngrams *n = &d->ngrams;
+    const double functions = (double)(d->options.bands * d->options.rows);
+    const double members = n->characters ? of_characters : of_words;
+    double here = n->characters ? character : n->wide ? wide_word : word;
+    double there = n->characters ? device_character : device_word;
+    if (functions > 0) {
+        here += members * functions * one_hash;
+        there += members * device_hashes;
+    }
+    here /= (double)gnomon_context_threads(d->ctx);
+    return d->device.offered * (here - there) > first_look;
+}
 
 static bool takes(gnomon_device_call *call, void *arg)
 {
@@ -41,11 +66,10 @@ gnomon_status gnomon_dedup_offer(gnomon_dedup *d, int64_t bytes)
 {
     gnomon_dedup_device *v = &d->device;
     const bool must = gnomon_context_device(d->ctx) == GNOMON_DEVICE_PLUGIN;
-    const double threads = (double)gnomon_context_threads(d->ctx);
     if (v->asked || d->options.exact || d->options.ngram == 0 || d->options.weighted)
         return GNOMON_OK;
     v->offered += (double)bytes;
-    if (!must && v->offered * one_byte / threads < first_look) return GNOMON_OK;
+    if (!must && !worth(d)) return GNOMON_OK;
     v->asked = true;
     v->job = (gnomon_dedup_job){.length = d->ngrams.length,
                                 .characters = d->ngrams.characters,

@@ -270,12 +270,12 @@ static void sorts(void **unused)
 static void sorts_in_runs(void **unused)
 {
     (void)unused;
-    static const int64_t bytes[] = {1, 1 << 14, 1 << 20};
-    static const int counts[] = {0, 1, 255, 256, 257, 5000};
-    gnomon_context *ctx = context(1, 0);
+    static const int64_t bytes[] = {1, 1 << 14, 1 << 20, 1 << 22};
+    static const int counts[] = {0, 1, 255, 256, 257, 5000, 32768, 150000};
+    gnomon_context *ctx = context(3, 0);
     for (size_t b = 0; b < sizeof bytes / sizeof bytes[0]; b++) {
         for (size_t n = 0; n < sizeof counts / sizeof counts[0]; n++) {
-            for (int law = 0; law < 3; law++) {
+            for (int law = 0; law < 5; law++) {
                 gnomon_sorter s;
                 const gnomon_record *r;
                 gnomon_record last = {0};
@@ -283,7 +283,11 @@ static void sorts_in_runs(void **unused)
                 gnomon_sorter_start(&s, ctx, NULL, bytes[b]);
                 for (int i = 0; i < counts[n]; i++) {
                     const uint64_t x = gnomon_mix64((uint64_t)i + 9);
-                    const uint64_t key = law == 0 ? x : law == 1 ? x % 7 : UINT64_MAX;
+                    const uint64_t key = law == 0   ? x
+                                         : law == 1 ? x % 7
+                                         : law == 2 ? UINT64_MAX
+                                         : law == 3 ? (x % 9000) << 32 | (uint64_t)i
+                                                    : UINT64_C(5) << 60 | x % 300;
                     wanted += gnomon_mix64(key + (uint64_t)i);
                     assert_int_equal(gnomon_sorter_add(&s, key, (uint64_t)i), GNOMON_OK);
                 }
