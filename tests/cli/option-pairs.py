@@ -46,6 +46,7 @@ VALUES = {
     "queries": ["queries.npy"], "slower": [None], "family": ["simhash"], "tables": ["2"], "bands": ["2"], "functions": ["3"],
     "fine": ["1"], "sides": ["4"], "codes": ["2"], "rerank": ["5"], "coarse-probes": ["1"], "candidates": ["6"],
     "field": ["text"], "id": ["id"], "skip-bad": [None], "max-document": ["1K"], "parts": ["lines"], "min-part": ["2"], "lower": [None], "fold-case": [None], "normalize": ["nfkc"], "punctuation": ["keep"],
+    "weighted": [None], "containment": [None],
     "unverified": [None], "bucket": ["4"], "work": ["."], "keep": ["longest"], "ids": ["ids.csv"], "sign": ["out.sig"], "merge": [None],
     "against": ["given.sig"], "names": ["names.txt"], "q-names": ["names.txt"], "query-names": ["four.txt"], "values": ["similarity"], "large": [None], "force": [None],
 }
