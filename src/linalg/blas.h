@@ -39,7 +39,7 @@ void gnomon_blas_gemm(bool f64, bool transpose_a, bool transpose_b, int64_t m, i
                       double beta, void *c, int64_t ldc);
 
 /* The upper triangle of C (n x n) += A^T A, A: rows x n. */
-void gnomon_blas_gram(int64_t n, int64_t rows, const double *a, double *c);
+void gnomon_blas_gram(int64_t n, int64_t rows, const double *a, int64_t lda, double *c);
 
 /* A = R^T R in place of A's upper triangle (n x n); false when A is not positive definite. */
 bool gnomon_blas_cholesky(int64_t n, double *a);

@@ -89,7 +89,7 @@ static void sum_range(void *arg, int64_t task, int worker)
                 to_f64(false, rows * a->cols, gnomon_tall_row(a, row), (double *)scratch);
                 slice = (const double *)scratch;
             }
-            gnomon_blas_gram(a->cols, rows, slice, place);
+            gnomon_blas_gram(a->cols, rows, slice, a->cols, place);
             row += rows;
         } else {
             const int64_t rows = gnomon_min(BLOCK, end - row);

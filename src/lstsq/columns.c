@@ -15,18 +15,23 @@
  * 2^MOST. */
 enum { LIKE = 10, MOST = 300 };
 
-static gnomon_status scale(gnomon_solver *s, const double *norms, int longest)
+gnomon_status gnomon_columns_scale(gnomon_solver *s, const double *norms)
 {
+    int longest = 0, shortest = 0, exponent;
+    bool any = false;
+    for (int64_t j = 0; j < s->d; j++) {
+        if (norms[j] == 0) continue;
+        frexp(norms[j], &exponent);
+        longest = any && longest > exponent ? longest : exponent;
+        shortest = any && shortest < exponent ? shortest : exponent;
+        any = true;
+    }
+    if (longest - shortest <= LIKE) return GNOMON_OK;
     GNOMON_TRY(gnomon_alloc(s->ctx, s->d, sizeof *s->columns, "lengths of columns", &s->columns));
     for (int64_t j = 0; j < s->d; j++) {
-        int exponent = longest;
+        exponent = longest;
         if (norms[j] > 0) frexp(norms[j], &exponent);
         s->columns[j] = ldexp(1.0, longest - exponent < MOST ? longest - exponent : MOST);
-    }
-    for (int64_t i = 0; i < s->sa.rows; i++) {
-        double *row = gnomon_tall_row(&s->sa, i);
-        for (int64_t j = 0; j < s->d; j++)
-            row[j] *= s->columns[j];
     }
     return GNOMON_OK;
 }
@@ -34,7 +39,6 @@ static gnomon_status scale(gnomon_solver *s, const double *norms, int longest)
 gnomon_status gnomon_columns_level(gnomon_solver *s, int64_t *nonzero)
 {
     double *norms = NULL;
-    int longest = 0, shortest = 0, exponent;
     *nonzero = 0;
     /* rcond names singular values of A itself; of a transpose, columns are equations. */
     if (s->options.rcond > 0 || s->underdetermined != NULL) return GNOMON_OK;
@@ -42,15 +46,17 @@ gnomon_status gnomon_columns_level(gnomon_solver *s, int64_t *nonzero)
     gnomon_tall_norms(s->ctx, &s->sa, norms);
     for (int64_t j = 0; j < s->d; j++) {
         norms[j] = hypot(norms[j], s->lambda);
-        if (norms[j] == 0) continue;
-        frexp(norms[j], &exponent);
-        longest = *nonzero > 0 && longest > exponent ? longest : exponent;
-        shortest = *nonzero > 0 && shortest < exponent ? shortest : exponent;
-        ++*nonzero;
+        *nonzero += norms[j] > 0;
     }
-    const gnomon_status status = longest - shortest > LIKE ? scale(s, norms, longest) : GNOMON_OK;
+    const gnomon_status status = gnomon_columns_scale(s, norms);
     gnomon_free(s->ctx, norms);
-    return status;
+    if (status != GNOMON_OK || s->columns == NULL) return status;
+    for (int64_t i = 0; i < s->sa.rows; i++) {
+        double *row = gnomon_tall_row(&s->sa, i);
+        for (int64_t j = 0; j < s->d; j++)
+            row[j] *= s->columns[j];
+    }
+    return GNOMON_OK;
 }
 
 gnomon_status gnomon_columns_lambda(gnomon_solver *s, double *r, double *qb)

@@ -62,7 +62,7 @@ gnomon_status gnomon_solver_evaluate(gnomon_solver *s, gnomon_state *state, gnom
     if (s->underdetermined != NULL) return gnomon_underdetermined_evaluate(s, state);
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, m), sizeof *g, "a gradient", &g));
     memset(state->norm_dx, 0, (size_t)m * sizeof *state->norm_dx);
-    const gnomon_sweep sweep = {s->x, m, true, g, state->plain, residual};
+    const gnomon_sweep sweep = {s->x, m, true, g, state->plain, residual, NULL};
     gnomon_status status = gnomon_sweep_rows(s, &sweep);
     for (int64_t j = 0; j < m && status == GNOMON_OK; j++) {
         double sum = 0;

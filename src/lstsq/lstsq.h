@@ -39,6 +39,8 @@ typedef struct gnomon_solver {
     gnomon_operator *op;      /* NULL: A itself is factored */
     gnomon_descriptor wanted; /* of the operator, but for its k and d */
     gnomon_tall sa, sb;       /* S A (k x d) and S b (k x m) */
+    double *r, *qb; /* from A^T A in their place: R of A D^-1 (with lambda: of that above lambda
+                       D^-1), Q^T b; else NULL */
 
     /* Columns of very different lengths are brought to like ones: D^-1 has powers of two on its
      * diagonal. S A D^-1 = Q U diag(sigma) V^T; P = D^-1 V / sigma, of the first rank columns, is
@@ -65,6 +67,8 @@ typedef struct gnomon_sweep {
     double *z;               /* out: d x cols, A^T t */
     double *squares;         /* out, unless NULL: cols, |t_j|^2 */
     gnomon_matrix *residual; /* out, unless NULL: n x m, t, unscaled */
+    double *gram;            /* out, unless NULL: d x d, the upper triangle of A^T A, A dense; then
+                                t = b and in is NULL */
 } gnomon_sweep;
 gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *sweep);
 
@@ -75,6 +79,10 @@ gnomon_status gnomon_solver_scan_b(gnomon_solver *s);
 
 /* How many rows the operator is to have; 0: none, A itself is factored. */
 int64_t gnomon_solver_rows(const gnomon_solver *s);
+/* Whether A^T A is likely to take less time than a sketch. */
+bool gnomon_solver_gram_is_cheaper(const gnomon_solver *s);
+/* Where it is, and A's columns are far from dependent: fills r and qb, and scales the columns. */
+gnomon_status gnomon_gram_precondition(gnomon_solver *s);
 /* Fills sa and sb. */
 gnomon_status gnomon_solver_sketch(gnomon_solver *s);
 /* From these to sigma, v, rank, p, and to the x of the sketched problem; drops them. */
@@ -82,6 +90,8 @@ gnomon_status gnomon_solver_precondition(gnomon_solver *s);
 
 /* a (d x cols) = D^-1 a. */
 void gnomon_solver_scale(const gnomon_solver *s, double *a, int64_t cols);
+/* Makes s->columns from the columns' norms where these differ much. */
+gnomon_status gnomon_columns_scale(gnomon_solver *s, const double *norms);
 /* Brings the columns of sa to like lengths where they differ much (columns.c): then s->columns is
  * there. *nonzero: the columns that are not 0, with lambda below them. */
 gnomon_status gnomon_columns_level(gnomon_solver *s, int64_t *nonzero);

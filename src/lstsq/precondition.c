@@ -86,12 +86,11 @@ static void start(gnomon_solver *s, workspace *w)
     gnomon_solver_scale(s, s->x, m);
 }
 
-static gnomon_status factor(gnomon_solver *s, int64_t count, workspace *w)
+/* r and qb, of sa and sb; lambda is in the triangle or left to sigma. */
+static gnomon_status triangle(gnomon_solver *s, workspace *w, int64_t *nonzero)
 {
     gnomon_orth_count ways = {0, 0};
-    int64_t nonzero;
-    GNOMON_TRY(allocate(s, count, w));
-    GNOMON_TRY(gnomon_columns_level(s, &nonzero));
+    GNOMON_TRY(gnomon_columns_level(s, nonzero));
     GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
     GNOMON_TRY(gnomon_orthonormalise(s->ctx, &s->sa, w->r, &ways));
     GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
@@ -99,10 +98,22 @@ static gnomon_status factor(gnomon_solver *s, int64_t count, workspace *w)
     gnomon_tall_drop(s->ctx, &s->sa);
     gnomon_tall_drop(s->ctx, &s->sb);
     GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
-    w->lambda = s->lambda;
-    if (s->columns != NULL && s->lambda > 0) {
+    if (s->columns != NULL && s->lambda > 0)
         GNOMON_TRY(gnomon_columns_lambda(s, w->r, w->qb));
-        w->lambda = 0;
+    else
+        w->lambda = s->lambda;
+    return GNOMON_OK;
+}
+
+static gnomon_status factor(gnomon_solver *s, int64_t count, workspace *w)
+{
+    int64_t nonzero = s->d;
+    GNOMON_TRY(allocate(s, count, w));
+    if (s->r != NULL) {
+        memcpy(w->r, s->r, (size_t)(s->d * s->d) * sizeof *w->r);
+        memcpy(w->qb, s->qb, (size_t)(s->d * s->m) * sizeof *w->qb);
+    } else {
+        GNOMON_TRY(triangle(s, w, &nonzero));
     }
     GNOMON_TRY(decompose(s, count, w));
     if (s->columns != NULL && s->rank < nonzero) {

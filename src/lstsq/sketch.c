@@ -10,10 +10,12 @@
 #include <string.h>
 
 /* Seconds, roughly and up to a factor, as they were measured on two cores: of a flop of a
- * factorisation, of a number of A that a pass takes from memory, and of a multiplication with it.
- */
+ * factorisation and of A^T A, of a number of A that a pass takes from memory and of one that goes
+ * through a sketch, and of a multiplication with it. */
 #define FLOP         3e-11
+#define GRAM_FLOP    1.1e-11
 #define NUMBER       5e-10
+#define SKETCH       4e-9
 #define FACTOR_FLOPS 6.0
 /* Conjugate gradients gain about sqrt(k / d) a step, and this is what they have to gain in all. */
 #define TO_GAIN 32.0
@@ -25,30 +27,49 @@ static double passes_cost(const gnomon_solver *s, double passes)
     return passes * (double)s->n * (double)s->d * number;
 }
 
-int64_t gnomon_solver_rows(const gnomon_solver *s)
+/* The rows that cost least, and what they cost. */
+static int64_t cheapest(const gnomon_solver *s, double *cost)
 {
     enum { DIRECT_NUMBERS = 1 << 22, SKETCH_NUMBERS = 1 << 19, LEAST_WIDTH = 16 };
     static const int64_t times[] = {4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
-    if (s->options.sketch_size > 0)
-        return s->options.sketch_size < s->n ? s->options.sketch_size : 0;
     const double flops = FACTOR_FLOPS * FLOP * (double)s->d * (double)s->d;
     const int64_t width = s->d > LEAST_WIDTH ? s->d : LEAST_WIDTH;
     int64_t best = 0;
-    double cost = INFINITY;
+    *cost = INFINITY;
     if (s->n <= 4 * width) return 0;
     /* A copy of A is no matter while it is small. */
-    if (s->n <= DIRECT_NUMBERS / s->d) cost = flops * (double)s->n + passes_cost(s, 2);
+    if (s->n <= DIRECT_NUMBERS / s->d) *cost = flops * (double)s->n + passes_cost(s, 2);
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         int64_t k;
         if (!gnomon_mul(times[i], width, &k) || k >= s->n) break;
         if (times[i] > 16 && k > SKETCH_NUMBERS / width) break;
         const double steps = TO_GAIN / (0.5 * log((double)times[i]));
         const double c = flops * (double)k + passes_cost(s, 2 + steps);
-        if (c >= cost) continue;
-        cost = c;
+        if (c >= *cost) continue;
+        *cost = c;
         best = k;
     }
     return best;
+}
+
+int64_t gnomon_solver_rows(const gnomon_solver *s)
+{
+    double cost;
+    if (s->options.sketch_size > 0)
+        return s->options.sketch_size < s->n ? s->options.sketch_size : 0;
+    return cheapest(s, &cost);
+}
+
+/* A^T A leaves a step or two. */
+bool gnomon_solver_gram_is_cheaper(const gnomon_solver *s)
+{
+    const double d = (double)s->d, numbers = (double)s->n * d;
+    double cost;
+    if (s->options.sketch_size > 0 || s->options.descriptor != NULL || s->options.rcond > 0 ||
+        s->source.csr != NULL || s->underdetermined != NULL || cheapest(s, &cost) == 0)
+        return false;
+    return numbers * (NUMBER + GRAM_FLOP * (d + 2 * (double)s->m)) + passes_cost(s, 5) <
+           cost + SKETCH * numbers;
 }
 
 /* A piece as doubles, row-major, into rows of out. */

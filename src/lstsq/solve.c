@@ -140,7 +140,8 @@ static gnomon_status run(gnomon_solver *s, gnomon_state *state)
     GNOMON_TRY(s->underdetermined != NULL ? gnomon_underdetermined_begin(s)
                                           : gnomon_solver_scan_b(s));
     s->out->check_seconds = gnomon_lap(&s->clock);
-    GNOMON_TRY(gnomon_solver_sketch(s));
+    GNOMON_TRY(gnomon_gram_precondition(s));
+    if (s->r == NULL) GNOMON_TRY(gnomon_solver_sketch(s));
     s->out->sketch_seconds = gnomon_lap(&s->clock);
     GNOMON_TRY(gnomon_solver_precondition(s));
     GNOMON_TRY(gnomon_test_vectors_draw(s));
@@ -162,6 +163,8 @@ static void release(gnomon_solver *s, gnomon_state *state)
     gnomon_tall_drop(ctx, &s->sb);
     gnomon_free(ctx, s->exponent);
     gnomon_free(ctx, s->norm_b);
+    gnomon_free(ctx, s->r);
+    gnomon_free(ctx, s->qb);
     gnomon_free(ctx, s->columns);
     gnomon_free(ctx, s->sigma);
     gnomon_free(ctx, s->v);

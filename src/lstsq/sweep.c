@@ -31,7 +31,7 @@ typedef struct sweep {
     const gnomon_sweep *what;
     gnomon_piece piece;
     int64_t block, ranges, blocks; /* rows of a block; blocks of the piece */
-    int64_t numbers;               /* of a range's sum: d x cols, then cols squares */
+    int64_t numbers;               /* of a range's sum: d x cols, cols squares, A^T A */
     double *sums;                  /* one a range */
     double *scratch;               /* one a worker: a block of A, one of t, a part's sum */
     double *transposed;            /* of a dense A and few columns: in's transpose; else NULL */
@@ -95,6 +95,12 @@ static void dense_block(const sweep *w, int64_t row, int64_t rows, double *scrat
                              .t = t,
                              .z = z};
     job.a = fetch(&w->piece.dense, row, rows, scratch, &job.lda);
+    if (w->what->gram != NULL) {
+        gnomon_blas_gemm(true, true, false, d, cols, rows, 1.0, job.a, job.lda, t, cols, 1.0, z,
+                         cols);
+        gnomon_blas_gram(d, rows, job.a, job.lda, z + (d + 1) * cols);
+        return;
+    }
     if (w->transposed != NULL) {
         w->skinny(&job);
         return;
@@ -210,7 +216,9 @@ static gnomon_status allocate(sweep *w)
     const int64_t d = w->s->d, cols = w->what->cols;
     int64_t total, scratch;
     w->block = block_rows(d, cols);
-    GNOMON_FAIL_IF(!gnomon_mul(d + 1, cols, &w->numbers), w->s->ctx, GNOMON_ERROR_OVERFLOW,
+    GNOMON_FAIL_IF(!gnomon_mul(d + 1, cols, &w->numbers) ||
+                       (w->what->gram != NULL && !gnomon_add(w->numbers, d * d, &w->numbers)),
+                   w->s->ctx, GNOMON_ERROR_OVERFLOW,
                    "d times the columns of b does not fit 63 bits");
     w->ranges = SUM_NUMBERS / (w->numbers > 0 ? w->numbers : 1);
     w->ranges = w->ranges < 2 ? 2 : w->ranges > RANGES ? RANGES : w->ranges;
@@ -219,7 +227,7 @@ static gnomon_status allocate(sweep *w)
                        !gnomon_mul(w->scratch_numbers, gnomon_context_threads(w->s->ctx), &scratch),
                    w->s->ctx, GNOMON_ERROR_OVERFLOW,
                    "d times the columns of b does not fit 63 bits");
-    if (cols <= SKINNY && w->s->source.csr == NULL) {
+    if (cols <= SKINNY && w->s->source.csr == NULL && w->what->in != NULL) {
         GNOMON_TRY(gnomon_alloc(w->s->ctx, gnomon_times(d, cols), sizeof(double), "few columns",
                                 &w->transposed));
         transpose(d, cols, w->what->in, w->transposed);
@@ -246,6 +254,9 @@ gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *what)
             memcpy(what->z, w.sums, (size_t)numbers * sizeof *what->z);
         if (what->squares != NULL)
             memcpy(what->squares, w.sums + numbers, (size_t)what->cols * sizeof *what->squares);
+        if (what->gram != NULL)
+            memcpy(what->gram, w.sums + numbers + what->cols,
+                   (size_t)(s->d * s->d) * sizeof *what->gram);
     }
     gnomon_free(s->ctx, w.sums);
     gnomon_free(s->ctx, w.scratch);

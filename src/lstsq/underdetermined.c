@@ -91,7 +91,7 @@ gnomon_status gnomon_underdetermined_evaluate(gnomon_solver *s, gnomon_state *st
     double *r = NULL;
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(n, m), sizeof *r, "a residual", &r));
     /* a sweep subtracts, and puts what that leaves in its place */
-    const gnomon_sweep sweep = {w->change, m, true, r, state->norm_x, &w->view};
+    const gnomon_sweep sweep = {w->change, m, true, r, state->norm_x, &w->view, NULL};
     const gnomon_status status = gnomon_sweep_rows(s, &sweep);
     memset(w->change, 0, (size_t)(n * m) * sizeof *w->change);
     for (int64_t j = 0; j < m && status == GNOMON_OK; j++) {
@@ -128,8 +128,8 @@ static gnomon_status measure(gnomon_solver *s, double *squares, double *gradient
 {
     double *z = NULL;
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(s->d, s->m), sizeof *z, "a product", &z));
-    const gnomon_sweep gap = {s->x, s->m, true, z, squares, NULL};
-    const gnomon_sweep gradient = {s->underdetermined->left, s->m, false, z, gradients, NULL};
+    const gnomon_sweep gap = {s->x, s->m, true, z, squares, NULL, NULL};
+    const gnomon_sweep gradient = {s->underdetermined->left, s->m, false, z, gradients, NULL, NULL};
     gnomon_status status = gnomon_sweep_rows(s, &gap);
     if (status == GNOMON_OK && s->rank < s->d) status = gnomon_sweep_rows(s, &gradient);
     gnomon_free(s->ctx, z);
