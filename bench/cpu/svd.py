@@ -33,7 +33,7 @@ class Descriptor(c.Structure):
                 ("inner", c.c_int), ("precision", c.c_int), ("scaling", c.c_int),
                 ("seed", c.c_uint64), ("k", c.c_int64), ("d", c.c_int64), ("density", c.c_double),
                 ("nonzeros", c.c_int64), ("blocks", c.c_int64), ("zeta", c.c_int64),
-                ("width", c.c_int64)]
+                ("width", c.c_int64), ("wiring", c.c_int64)]
 
 
 class Options(c.Structure):

@@ -62,8 +62,9 @@ typedef struct gnomon_lstsq_options {
                        damp I) up to this times the largest count as 0; default 0 stands for
                        max(d, 16) * 2^-52 */
     int64_t sketch_size; /* rows of the operator, >= min(n, d); 0 (default): chosen from n, d and
-                            the number of columns of b. With sketch_size >= max(n, d) A itself is
-                            factored, without an operator */
+                            the number of columns of b; narrow dense A with columns far from
+                            dependent are then factored by A^T A. With sketch_size >= max(n, d) A
+                            itself is factored, without an operator */
     const gnomon_descriptor *descriptor; /* the operator's kind and parameters; its k and d are
                                             filled in. NULL: sjlt with 8 nonzeros and this seed */
     uint64_t seed;                       /* of the sjlt operator and of the test vectors */

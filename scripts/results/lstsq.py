@@ -15,10 +15,11 @@ def times(cases):
                  f"{r['cpu_seconds'] / mine['cpu_seconds']:.1f}", f"{r['forward_error']:.1e}", f"{r['suboptimality']:.1e}"]
                 for peer, r in who.items()]
         told = mine["told"]
+        sketch = f"a sketch of {told['k']:,} rows" if told["sketched"] else "AᵀA in place of a sketch"
         phases = ", ".join(f"{phase[:-8]} {seconds(value)}" for phase, value in told["phases"].items())
         text += f"\n### {name}\n\n" + table(
             ["who", "seconds", "times ours", "seconds of processors", "times ours", "‖x − x*‖ / ‖x*‖", "‖r‖ above the least"], rows)
-        text += (f"\nLoad average {case['load_average']:.1f}, {'one turn' if case['rounds'] == 1 else 'medians of ' + str(case['rounds']) + ' turns'}. Ours: a sketch of {told['k']:,} rows, "
+        text += (f"\nLoad average {case['load_average']:.1f}, {'one turn' if case['rounds'] == 1 else 'medians of ' + str(case['rounds']) + ' turns'}. Ours: {sketch}, "
                  f"{told['iterations']} steps, {told['refinements']} refinement{'s' if told['refinements'] != 1 else ''}, {told['passes']} passes; seconds by phase, of the last "
                  f"run: {phases}. It reports a condition of {told['condition']:.3g}, at most {told['condition'] * told['high'] / told['low']:.3g}; "
                  f"‖x − x*‖ / ‖x‖ at most {told['forward_bound'] / told['norm_x']:.1e} and rounding, "
@@ -45,6 +46,13 @@ def errors(conditions):
     return text
 
 
+def stability(rows):
+    peers = list(rows[0]["who"])
+    return table(["A"] + peers + ["ours, times Householder QR's"],
+                 [[r["name"]] + [f"{r['who'][p]:.1e}" if r["who"][p] is not None else "fails" for p in peers] +
+                  [f"{r['who']['gnomon'] / r['who']['Householder QR']:.2g}"] for r in rows])
+
+
 def make():
     record = load("lstsq-cpu.json")
     if record is None:
@@ -66,15 +74,23 @@ of A and b. Seconds of processors are those of all threads: they change less tha
 ## Time
 {warning}{times(record["cases"])}
 - LAPACK's drivers factor A, 2 n d² flops and more, and NumPy and SciPy first turn it over in memory. Here a step costs 4 n d flops and
-  one reading of A, and some twenty do whatever the condition.
+  one reading of A; after a sketch some twenty do whatever the condition, after AᵀA one or two.
 - scikit-learn's Ridge (alpha 10⁻³⁰, as near to least squares as it gets) factors AᵀA: n d² flops at the rate of a matrix product,
   and wrong by the condition's square.
-- LSQR without a preconditioner takes as many steps as A's condition asks for. Normal matrices are so well conditioned that it is the
-  fastest there, since a sketch has nothing to improve. Elsewhere it was stopped after 300 steps, and so was the iteration of Ridge.
+- LSQR without a preconditioner takes as many steps as A's condition asks for. Normal matrices are so well conditioned that it takes
+  few there. Elsewhere it was stopped after 300 steps, and so was the iteration of Ridge.
 
+## Backward errors
+
+The least change of A, relative to ‖A‖_F, for which x is the solution: Karlson and Walden's estimate, in extended precision.
+4,000 × 50 with ‖x*‖ = 1 and singular values from 1 to 1/condition, as Epperly, Meier and Nakatsukasa (2024) take it, and
+columns of other kinds; sketches of 12 d rows. "A sketch and LSQR once" is what Blendenpik does: a sketch's R preconditions LSQR, which starts
+from 0 and is not repeated. LSQR by itself stops after 300 steps.
+
+{stability(record["stability"])}
 ## Errors against the condition
 
 20,000 × 100, a sketch of 1,600 rows; ‖x − x*‖ / ‖x*‖. What rounding of A and b does to x, which no method can undo, is about the
-last column; "bound told" is our `forward_bound`, which leaves rounding out. Ridge turns to a singular value decomposition by
+last column; "bound reported" is our `forward_bound`, which leaves rounding out. Ridge turns to a singular value decomposition by
 itself once AᵀA is not positive definite.
 {errors(record["conditions"])}"""
