@@ -20,7 +20,7 @@ def times(cases):
         text += f"\n### {name}\n\n" + table(
             ["who", "seconds", "times ours", "seconds of processors", "times ours", "‖x − x*‖ / ‖x*‖", "‖r‖ above the least"], rows)
         text += (f"\nLoad average {case['load_average']:.1f}, {'one turn' if case['rounds'] == 1 else 'medians of ' + str(case['rounds']) + ' turns'}. Ours: {sketch}, "
-                 f"{told['iterations']} steps, {told['refinements']} refinement{'s' if told['refinements'] != 1 else ''}, {told['passes']} passes; seconds by phase, of the last "
+                 f"{told['iterations']} step{'s' if told['iterations'] != 1 else ''}, {told['refinements']} refinement{'s' if told['refinements'] != 1 else ''}, {told['passes']} passes; seconds by phase, of the last "
                  f"run: {phases}. It reports a condition of {told['condition']:.3g}, at most {told['condition'] * told['high'] / told['low']:.3g}; "
                  f"‖x − x*‖ / ‖x‖ at most {told['forward_bound'] / told['norm_x']:.1e} and rounding, "
                  f"{2 ** -53 * told['sensitivity']:.1e}.\n")
