@@ -18,20 +18,20 @@ static gnomon_lstsq solve(gnomon_context *ctx, const gnomon_matrix *a, const gno
 static void as_by_a_sketch(void **state)
 {
     gnomon_context *ctx = *state;
-    for (int way = 0; way < 6; way++) { /* conditions; with damp; columns of many lengths */
-        static const double conditions[] = {1, 1e3, 1e9, 1e13, 10, 10};
+    for (int way = 0; way < 4; way++) { /* conditions; with damp; columns of many lengths */
+        static const double conditions[] = {1e3, 1e9, 10, 10};
         problem p = make_problem(N, D, conditions[way], 1e-2, (uint64_t)way);
-        for (int64_t i = 0; i < N * D && way == 5; i++)
+        for (int64_t i = 0; i < N * D && way == 3; i++)
             p.a[i] = ldexp(p.a[i], (int)(i % D) - 30);
-        for (int64_t j = 0; j < D && way == 5; j++)
+        for (int64_t j = 0; j < D && way == 3; j++)
             p.x[j] = ldexp(p.x[j], 30 - (int)j);
         const gnomon_matrix a = gnomon_matrix_rowmajor(p.a, GNOMON_F64, N, D);
         const gnomon_matrix b = gnomon_matrix_rowmajor(p.b, GNOMON_F64, N, 1);
-        const double damp = way == 4 ? 0.5 : 0;
+        const double damp = way == 2 ? 0.5 : 0;
         gnomon_lstsq out = solve(ctx, &a, &b, damp, 0), by = solve(ctx, &a, &b, damp, 12 * D);
         const gnomon_lstsq_target *t = &out.target[0], *u = &by.target[0];
         assert_true(out.converged && by.converged && by.sketched);
-        assert_int_equal(out.sketched, way == 2 || way == 3);
+        assert_int_equal(out.sketched, way == 1);
         assert_int_equal(out.rank, D);
         if (!out.sketched) {
             assert_int_equal(out.k, N);
