@@ -122,12 +122,20 @@ typedef struct gnomon_dedup_options {
      * lists of the sets that have an n-gram, which take 16 bytes of memory each n-gram; recall and
      * seed are ignored. Not with exact, unverified or bands. Runs on the CPU. Default 0 */
     int containment;
+    /* The ranks that share the work (gnomon/comm.h). All make the same calls: create with the same
+     * options (checkpoint is rank 0's), add of the same documents, and run. Each makes the sets of
+     * a part of the documents, on the CPU; rank 0 has all of them and does the rest, with the same
+     * result as without. The others have the result of gnomon_dedup_run alone: the calls for
+     * representatives, pairs and names give them nothing, and those that write or read files do
+     * nothing there. A failure in create, add or run is that of all, in the call that comes next.
+     * NULL (default): this process alone. */
+    const struct gnomon_comm *comm;
 } gnomon_dedup_options;
 
-#define GNOMON_DEDUP_OPTIONS_INIT                                                \
-    {                                                                            \
-        sizeof(gnomon_dedup_options), 3, 0, 0, 0, 0.8, 0.95, 0, 0, 0, 0, 0, 256, \
-            GNOMON_DEDUP_FIRST, 0, NULL, GNOMON_NORMAL_NONE, NULL, NULL, 0, 0    \
+#define GNOMON_DEDUP_OPTIONS_INIT                                                   \
+    {                                                                               \
+        sizeof(gnomon_dedup_options), 3, 0, 0, 0, 0.8, 0.95, 0, 0, 0, 0, 0, 256,    \
+            GNOMON_DEDUP_FIRST, 0, NULL, GNOMON_NORMAL_NONE, NULL, NULL, 0, 0, NULL \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_dedup_options_init(gnomon_dedup_options *options, size_t size);

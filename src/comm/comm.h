@@ -20,7 +20,8 @@ typedef enum gnomon_message_kind {
     GNOMON_MESSAGE_CODES = 5,     /* of gnomon_comm_agree */
     GNOMON_MESSAGE_NEIGHBORS = 6, /* answers of a search in a part of the base */
     GNOMON_MESSAGE_FAILURE = 7,   /* a status and its text, in the place of any other */
-    GNOMON_MESSAGE_PAIRS = 8      /* pairs of a join, or a rank's last word of it */
+    GNOMON_MESSAGE_PAIRS = 8,     /* pairs of a join, or a rank's last word of it */
+    GNOMON_MESSAGE_DOCUMENTS = 9  /* sets of documents of a deduplication */
 } gnomon_message_kind;
 
 /* A message that was received. Zeroed before the first; the buffer is used again. */

@@ -89,17 +89,16 @@ static void start_stores(gnomon_dedup *d)
     gnomon_sorter_start(&d->edges, d->ctx, d->work, limit / 8);
 }
 
-gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_options *options,
-                                  gnomon_dedup **out)
+/* Of one rank. */
+static gnomon_status create(gnomon_context *ctx, gnomon_dedup_options o, const gnomon_comm *comm,
+                            gnomon_dedup **out)
 {
-    gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
     gnomon_dedup *d;
-    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
-    *out = NULL;
-    GNOMON_NEED(NULL, ctx, "ctx");
-    if (options != NULL)
-        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_dedup_options, options, &o));
     GNOMON_TRY(check(ctx, &o));
+    if (comm->size > 1)
+        GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT,
+                                        "deduplication of several ranks runs on the CPU"));
+    if (comm->rank > 0) o.checkpoint = NULL; /* it is rank 0's */
     if (o.exact || o.ngram == 0 || o.weighted || o.containment || (o.recall == 1 && o.bands == 0))
         GNOMON_TRY(gnomon_device_refuse(
             ctx, GNOMON_BY_CONTEXT,
@@ -134,8 +133,30 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
                                ? gnomon_checkpoint_open(d)
                                : gnomon_store_append(&d->documents, &none, sizeof none);
     d->options.checkpoint = d->options.identity = NULL;
+    d->options.comm = NULL;
     /* a device that the caller named is there, or is missed now */
-    if (status == GNOMON_OK) status = gnomon_dedup_offer(d, 0);
+    if (status == GNOMON_OK && comm->size == 1) status = gnomon_dedup_offer(d, 0);
+    if (status == GNOMON_OK)
+        *out = d;
+    else
+        gnomon_dedup_destroy(d);
+    return status;
+}
+
+gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_options *options,
+                                  gnomon_dedup **out)
+{
+    gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
+    gnomon_dedup *d = NULL;
+    gnomon_comm comm;
+    GNOMON_FAIL_IF(out == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
+    *out = NULL;
+    GNOMON_NEED(NULL, ctx, "ctx");
+    if (options != NULL)
+        GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options", gnomon_dedup_options, options, &o));
+    GNOMON_TRY(gnomon_dedup_ranks_take(ctx, &o, &comm));
+    gnomon_status status = create(ctx, o, &comm, &d);
+    if (comm.size > 1) status = gnomon_dedup_ranks_begin(ctx, &comm, d, status);
     if (status == GNOMON_OK)
         *out = d;
     else
@@ -151,6 +172,7 @@ void gnomon_dedup_destroy(gnomon_dedup *d)
     if (!d->broken && !d->sealed && d->count > d->checkpoint.restored)
         (void)gnomon_checkpoint_save(d);
     gnomon_dedup_close_on_device(d);
+    gnomon_dedup_ranks_close(d);
     gnomon_checkpoint_close(d);
     gnomon_store_free(&d->sets);
     gnomon_store_free(&d->raw);
@@ -216,9 +238,10 @@ typedef struct slice {
     uint64_t *small;            /* scratch of a worker, SMALL numbers, which stay in its cache */
     int64_t *places, *counts;
     gnomon_document *records;
-    char *to;        /* where the sets go; NULL: one after another */
-    int64_t to_size; /* of d->sets, before */
-    int64_t *faults; /* of a worker: the first document that is no UTF-8, or count */
+    uint64_t *hashes; /* for rank 0 */
+    char *to;         /* where the sets go; NULL: one after another */
+    int64_t to_size;  /* of d->sets, before */
+    int64_t *faults;  /* of a worker: the first document that is no UTF-8, or count */
 } slice;
 
 static void make_some(void *arg, int64_t task, int worker)
@@ -287,11 +310,55 @@ static gnomon_status append_texts(slice *s)
     return GNOMON_OK;
 }
 
+/* A slice's sets, of which another rank makes some; *here: whether its documents are kept here. */
+static gnomon_status make_slice(slice *s, bool *here)
+{
+    gnomon_dedup *d = s->d;
+    const int rank = d->ranks.comm.rank;
+    *here = rank == 0;
+    if (!gnomon_dedup_divided(&d->ranks))
+        return gnomon_dedup_over_texts(d, s->count, TASK, make_some, s, s->faults);
+    const int owner = gnomon_dedup_ranks_owner(d);
+    if (owner == rank)
+        GNOMON_TRY(gnomon_dedup_over_texts(d, s->count, TASK, make_some, s, s->faults));
+    if (owner == rank && rank > 0) {
+        GNOMON_TRY(gnomon_alloc(d->ctx, s->count, sizeof *s->hashes, "documents", &s->hashes));
+        for (int64_t at = 0; at < s->count; at++)
+            s->hashes[at] = s->records[at].hash;
+        const gnomon_status status =
+            gnomon_dedup_ranks_send(d, s->count, s->counts, s->hashes, s->sets, s->places);
+        gnomon_free(d->ctx, s->hashes);
+        s->hashes = NULL;
+        return status;
+    }
+    if (owner == rank || rank > 0) return GNOMON_OK;
+    gnomon_slice_sets sets;
+    GNOMON_TRY(gnomon_dedup_ranks_receive(d, owner, s->count, &sets));
+    const uint64_t *set = sets.sets;
+    for (int64_t at = 0; at < s->count; at++) {
+        s->counts[at] = sets.counts[at];
+        s->records[at].hash = sets.hashes[at];
+        GNOMON_FAIL_IF(sets.counts[at] > s->places[at + 1] - s->places[at], d->ctx,
+                       GNOMON_ERROR_DATA,
+                       "rank %d sent a set of %" PRId64 " n-grams where the text has fewer", owner,
+                       sets.counts[at]);
+        if (sets.counts[at] > 0)
+            memcpy(s->sets + s->places[at], set, (size_t)sets.counts[at] * sizeof *set);
+        set += sets.counts[at];
+    }
+    return GNOMON_OK;
+}
+
 static gnomon_status take_slice(slice *s)
 {
     gnomon_dedup *d = s->d;
     const gnomon_documents *from = s->from;
-    GNOMON_TRY(gnomon_dedup_over_texts(d, s->count, TASK, make_some, s, s->faults));
+    bool here;
+    GNOMON_TRY(make_slice(s, &here));
+    for (int64_t i = s->first; i < s->first + s->count && !here; i++)
+        gnomon_dedup_count(d, from->ends[i] - from->begins[i]);
+    if (!here && from->names != NULL) d->named = d->count;
+    if (!here) return GNOMON_OK;
     GNOMON_TRY(d->options.exact ? append_texts(s) : append_sets(s));
     int64_t raw_end = d->raw.size;
     GNOMON_TRY(gnomon_dedup_append_raw(d, from, s->first, s->count));
@@ -379,6 +446,7 @@ static gnomon_status add_all(gnomon_dedup *d, const gnomon_documents *from, slic
     /* enough for all threads, and a small part of the memory */
     s->most = gnomon_min(SLICE_MOST, gnomon_memory_limit(d->ctx) / 256);
     s->most = gnomon_max(SLICE, gnomon_min(s->most, threads * SLICE / 2));
+    if (gnomon_dedup_divided(&d->ranks)) s->most = SLICE; /* the same on all */
     for (s->first = 0; s->first < from->count; s->first += s->count) {
         s->count = cut_slice(s, &numbers);
         most_numbers = gnomon_max(most_numbers, numbers);
@@ -421,6 +489,8 @@ static int64_t bytes_of(const gnomon_documents *from)
 static gnomon_status pass_over(gnomon_dedup *d, gnomon_documents *from)
 {
     int64_t i = 0;
+    for (; i < from->count && d->count < d->ranks.restored && d->ranks.comm.rank > 0; i++)
+        gnomon_dedup_count(d, from->ends[i] - from->begins[i]);
     for (; i < from->count && d->count < d->checkpoint.restored; i++)
         GNOMON_TRY(gnomon_checkpoint_pass(d, from->ends[i] - from->begins[i]));
     if (i == 0) return GNOMON_OK;
@@ -438,10 +508,9 @@ static gnomon_status pass_over(gnomon_dedup *d, gnomon_documents *from)
     return gnomon_progress(d->ctx, "reading", d->count, -1);
 }
 
-gnomon_status gnomon_dedup_add(gnomon_dedup *d, const gnomon_documents *documents)
+static gnomon_status add_documents(gnomon_dedup *d, const gnomon_documents *documents)
 {
     gnomon_documents from = {.struct_size = sizeof from};
-    GNOMON_NEED(NULL, d, "dedup");
     GNOMON_FAIL_IF(d->sealed || d->against || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("dedup") " takes no documents after %s",
                    d->broken    ? "a failure"
@@ -451,10 +520,12 @@ gnomon_status gnomon_dedup_add(gnomon_dedup *d, const gnomon_documents *document
                    GNOMON_ARG("options.ngram") " was 0, which is for signature files alone");
     GNOMON_TRY(GNOMON_COPY_OPTIONS(d->ctx, "documents", gnomon_documents, documents, &from));
     GNOMON_TRY(gnomon_dedup_check_documents(d, &from));
+    d->ranks.given += from.count;
     GNOMON_TRY(pass_over(d, &from));
     slice s = {.d = d, .from = &from};
     double clock = gnomon_seconds();
-    gnomon_status status = gnomon_dedup_offer(d, bytes_of(&from));
+    gnomon_status status = GNOMON_OK;
+    if (!gnomon_dedup_divided(&d->ranks)) status = gnomon_dedup_offer(d, bytes_of(&from));
     if (status == GNOMON_OK)
         status =
             d->device.texts != NULL ? gnomon_dedup_add_on_device(d, &from) : add_all(d, &from, &s);
@@ -467,6 +538,16 @@ gnomon_status gnomon_dedup_add(gnomon_dedup *d, const gnomon_documents *document
     d->broken = status != GNOMON_OK;
     d->result.add_seconds += gnomon_lap(&clock);
     return status;
+}
+
+gnomon_status gnomon_dedup_add(gnomon_dedup *d, const gnomon_documents *documents)
+{
+    GNOMON_NEED(NULL, d, "dedup");
+    gnomon_status status = add_documents(d, documents);
+    if (status == GNOMON_OK) status = gnomon_dedup_ranks_wait(d);
+    if (status == GNOMON_OK || !gnomon_dedup_divided(&d->ranks)) return status;
+    d->broken = true; /* the others don't know which documents were taken */
+    return gnomon_dedup_ranks_fail(d, status);
 }
 
 /* ---- the steps ---- */
@@ -525,7 +606,12 @@ gnomon_status gnomon_dedup_run(gnomon_dedup *d, gnomon_dedup_result *result)
         GNOMON_TRY(GNOMON_OPEN_RESULT(d->ctx, "result", gnomon_dedup_result, result));
     GNOMON_FAIL_IF(d->done || d->broken, d->ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("dedup") " %s",
                    d->done ? "has run" : "is of no use after a failure");
-    const gnomon_status status = run(d);
+    const bool divided = gnomon_dedup_divided(&d->ranks);
+    gnomon_status status = GNOMON_OK;
+    if (divided) status = gnomon_dedup_ranks_meet(d);
+    if (status == GNOMON_OK && d->ranks.comm.rank == 0) status = run(d);
+    if (status == GNOMON_OK && divided) status = gnomon_dedup_ranks_finish(d);
+    if (status != GNOMON_OK) status = gnomon_dedup_ranks_fail(d, status);
     d->broken = status != GNOMON_OK;
     d->done = !d->broken;
     if (d->done) gnomon_write_result(result, &d->result, sizeof d->result);
@@ -537,7 +623,7 @@ gnomon_status gnomon_dedup_run(gnomon_dedup *d, gnomon_dedup_result *result)
 const int64_t *gnomon_dedup_representatives(gnomon_dedup *d)
 {
     const char *data = NULL;
-    if (d == NULL || !d->done) return NULL;
+    if (d == NULL || !d->done || d->ranks.comm.rank > 0) return NULL;
     if (gnomon_store_map(&d->representatives, &data) != GNOMON_OK) return NULL;
     return (const int64_t *)(const void *)data;
 }
@@ -546,7 +632,7 @@ const gnomon_dedup_pair *gnomon_dedup_pairs(gnomon_dedup *d, int64_t *count)
 {
     const char *data = NULL;
     if (count != NULL) *count = 0;
-    if (d == NULL || !d->done) return NULL;
+    if (d == NULL || !d->done || d->ranks.comm.rank > 0) return NULL;
     if (gnomon_store_map(&d->pairs, &data) != GNOMON_OK) return NULL;
     if (count != NULL && data != NULL) *count = d->result.pairs;
     return (const gnomon_dedup_pair *)(const void *)data;
@@ -588,6 +674,7 @@ gnomon_status gnomon_dedup_write(gnomon_dedup *d, const char *path)
     GNOMON_FAIL_IF(!d->done || !d->options.keep_raw, d->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("dedup") " %s",
                    d->done ? "was created without options.keep_raw" : "has not run");
+    if (d->ranks.comm.rank > 0) return GNOMON_OK;
     GNOMON_TRY(gnomon_sink_open(d->ctx, path, &(gnomon_sink_options){.overwrite_ok = true}, &sink));
     const gnomon_status status = write_kept(d, sink);
     if (status == GNOMON_OK) return gnomon_sink_finish(sink);

@@ -198,6 +198,7 @@ gnomon_status gnomon_dedup_sign(gnomon_dedup *d, const char *const *names, const
                    GNOMON_ARG("names") " is NULL");
     for (int64_t i = 0; i < d->fresh - d->named; i++)
         GNOMON_TRY(gnomon_dedup_check_name(d, names[i], d->named + i));
+    if (d->ranks.comm.rank > 0) return GNOMON_OK; /* rank 0 has the sets */
     signing s = {.d = d, .names = names};
     const gnomon_status ended = gnomon_dedup_end_on_device(d);
     d->broken = ended != GNOMON_OK;
@@ -442,6 +443,7 @@ static gnomon_status merge(gnomon_dedup *d, const char *const *paths, int64_t co
 /* The documents of the files, behind those that are there. */
 static gnomon_status add_files(gnomon_dedup *d, const char *const *paths, int64_t count)
 {
+    if (d->ranks.comm.rank > 0) return GNOMON_OK; /* rank 0 reads them */
     input *inputs = NULL;
     input **heap = NULL;
     GNOMON_FAIL_IF(count < 0, d->ctx, GNOMON_ERROR_ARGUMENT,

@@ -6,6 +6,7 @@
 #include "dedup/checkpoint.h"
 #include "dedup/device/texts.h"
 #include "dedup/ngrams.h"
+#include "dedup/ranks/ranks.h"
 #include "dedup/runs.h"
 
 #include <gnomon/dedup.h>
@@ -85,6 +86,7 @@ struct gnomon_dedup {
     int64_t number_room;
     gnomon_checkpoint checkpoint;
     gnomon_dedup_device device;
+    gnomon_dedup_ranks ranks;
     int64_t named;             /* the first documents that have names */
     int64_t name_calls;        /* since the pages of names were let go of */
     bool broken, sealed, done; /* after a failed call; no document is added any more; after a run */

@@ -2,6 +2,7 @@
 
 usage: mpi.py GNOMON PLUGINS mpich|openmpi MPIEXEC WORK
 """
+import json
 import os
 import random
 import signal
@@ -59,12 +60,19 @@ def make_files():
     np.save("bad.npy", bad)
     sparse = scipy.sparse.random(n, 200, 0.05, random_state=seed % 1000, dtype="f4").tocsr()
     scipy.sparse.save_npz("sparse.npz", sparse)
+    with open("bad.jsonl", "w", encoding="utf-8") as file:
+        file.write('{"text": "one"}\n{"text": 3}\n')
     points[:40].tofile("plain.raw")
     np.savetxt("text.csv", points[:30], delimiter=",")
     words = [f"w{x}" for x in range(30)]
+    texts = [" ".join(rng.choice(words, rng.integers(0, 40))) for _ in range(400)]
+    with open("texts.jsonl", "w", encoding="utf-8") as file:
+        for at in range(2000):
+            text = texts[rng.integers(0, len(texts))] + f" w{at % 7} é{at % 3}"
+            file.write(json.dumps({"id": f"d{at * 7919 % 2000}", "text": text}) + "\n")
     with open("lines.txt", "w", encoding="utf-8") as file:
         for _ in range(200):
-            file.write(" ".join(rng.choice(words, rng.integers(0, 6))) + "\n")
+            file.write(" ".join(rng.choice(words, rng.integers(1, 7))) + "\n")
     return n
 
 
@@ -94,11 +102,19 @@ JOBS = [
     "join text.csv --threshold 9 -o {}.csv --checkpoint {}.checkpoint",
     "join sparse.npz --metric jaccard --threshold 0.9 -o {}.csv",
     "join sparse.npz --metric l2 --threshold 3 -o {}.csv --memory 66M",
+    "dedup texts.jsonl -o {}.jsonl --pairs {}-pairs.csv --clusters {}-clusters.csv --id id",
+    "dedup texts.jsonl lines.txt --recall 1 --keep longest --ids {}.csv --char-ngram 5 --lower",
+    "dedup lines.txt texts.jsonl --exact -o {}.txt",
+    "dedup texts.jsonl --against old.signed -o {}.jsonl --sign {}.signed --work . --memory 80M",
+    "dedup texts.jsonl --sign {}.signed --id id",
+    "dedup texts.jsonl --weighted --containment --similarity 0.9 -o {}.jsonl",
     "join lines.txt --text lines --ngram 1 --similarity 0.5",
 ]
 
 
 def same_bytes():
+    signed = run([gnomon, *"dedup lines.txt --sign old.signed".split()])
+    assert signed.returncode == 0, signed.stderr
     for job in JOBS:
         plain = run([gnomon, *job.format(*["plain"] * 3).split()])
         assert plain.returncode == 0, (job, plain.stderr)
@@ -142,10 +158,15 @@ def failures(n):
             ("project points.npy -k 4 -o nowhere/got.npy", 4, "can't open the folder"),
             ("neighbors few.npy queries.npy -k 3 -o got.npy", 2, "few.npy has 2 points"),
             ("project text.csv -k 4 -o got.npy", 2, "text.csv can be read from the beginning alone"),
-            ("hosvd points.npy --ranks 4,4 -o got.npz", 2, "these run on several: project, neighbors, join"),
+            ("hosvd points.npy --ranks 4,4 -o got.npz", 2, "these run on several: project, neighbors, join, dedup"),
             ("join bad.npy --threshold 1 -o got.csv", 3, f"NaN or infinity in row {n - 1}, column 3"),
             ("join points.npy missing.npy --threshold 1 -o got.csv", 4, "missing.npy"),
             ("join points.npy --threshold 4 -o nowhere/got.csv", 4, "can't open the folder"),
+            ("dedup bad.jsonl -o got.jsonl", 3, "bad.jsonl"),
+            ("dedup - -o got.jsonl", 2, "standard input can't be read by all"),
+            ("dedup old.signed --merge --ids got.csv", 2, "merging signature files runs in one process"),
+            ("dedup texts.jsonl -o nowhere/got.jsonl", 4, "can't open the folder"),
+            ("dedup texts.jsonl missing.jsonl --ids got.csv", 4, "missing.jsonl"),
             ("join - --threshold 4 -o got.csv", 2, "standard input can't be read by all"),
             ("join points.npy --threshold 1e9 -o /dev/full", 4, "/dev/full"),
             ("neighbors points.npy queries.npy -k 4 --recall 0.9 -o got.npy", 2, "leave out --recall")]:
@@ -175,6 +196,7 @@ def ranks_of(launcher):
 # jobs that take minutes
 LONG = {
     "neighbors": "neighbors large.npy large-queries.npy -k 20 -o got.npy --threads 1",
+    "dedup": "dedup large.jsonl --recall 1 --similarity 0.3 -o got.jsonl --threads 1",
     "join": "join large.npy --threshold 9 -o got.npy --threads 1",
 }
 
@@ -212,6 +234,10 @@ failures(points)
 large = np.random.default_rng(1).standard_normal((200000, 96)).astype("f4")
 np.save("large.npy", large)
 np.save("large-queries.npy", large[:20000])
+with open("large.jsonl", "w", encoding="utf-8") as large_texts:
+    for number in range(40000):
+        text = " ".join(map(str, large[number, :60].astype("i4")))
+        large_texts.write(json.dumps({"text": text}) + "\n")
 for name in LONG:
     for victim in (0, 2):
         killed(name, victim, engine == "openmpi")

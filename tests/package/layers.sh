@@ -41,7 +41,7 @@ room src/inverted 'inverted/|lsh/|metric/|search/|points/|io/|base/|kernels\.h'
 room src/lstsq 'lstsq/|svd/|linalg/|project/|operator/|points/|base/'
 room src/hosvd 'hosvd/|svd/|linalg/|gemm/|project/|operator/|points/|base/|backend\.h'
 room src/io 'io/|points/|base/'
-room src/dedup 'dedup/|io/|base/|backend\.h'
+room src/dedup 'dedup/|comm/|io/|base/|backend\.h'
 # Inside the plugin, beside what it takes of the core: the jobs of the same domain, operators, base.
 core='operator/|project/job\.h|base/|backend\.h'
 room src/cuda/runtime "cuda/runtime/|$core"

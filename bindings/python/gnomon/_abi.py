@@ -930,6 +930,7 @@ class gnomon_dedup_options(c.Structure):
         ("identity", c.c_char_p),
         ("weighted", c.c_int),
         ("containment", c.c_int),
+        ("comm", c.POINTER(gnomon_comm)),
     ]
 
 

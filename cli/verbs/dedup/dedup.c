@@ -468,6 +468,12 @@ static int check(cli_dedup_job *j, const given *g)
     if (standard > 0 && j->options.checkpoint != NULL)
         return cli_usage(app, "--checkpoint: standard input can't be read again");
     if (standard > 1) return cli_usage(app, "standard input can be read once only");
+    if (app->comm_name != NULL && (standard > 0 || j->merge || j->part != 0))
+        return cli_usage(app, "--comm: %s",
+                         standard > 0 ? "each rank reads the documents, and standard input can't "
+                                        "be read by all"
+                         : j->merge   ? "merging signature files runs in one process"
+                                      : "--parts runs in one process");
     code = check_files(j);
     if (code >= 0) return code;
     if (g->char_ngram) {
@@ -494,12 +500,31 @@ static void bad(void *user, const char *file, int64_t line, const char *why)
                                                      "line", (json_int_t)line, "why", why));
 }
 
+/* A failure of the library's is that of all ranks, told by the one that it is of, or by rank 0. */
+static int fail_together(cli_dedup_job *j, gnomon_status status)
+{
+    cli_app *app = j->app;
+    if (status == GNOMON_ERROR_COMM || app->comm.size == 1) return cli_fail_status(app, status);
+    const int own = strncmp(gnomon_last_error(app->ctx), "rank ", 5) != 0;
+    const int code = own || app->comm.rank == 0 ? cli_fail_status(app, status) : CLI_EXIT_DEFECT;
+    return cli_comm_agree(app, code);
+}
+
+/* What a file holds is wrong for all ranks, which have come as far: rank 0 tells it. */
+static int fail_reading(cli_dedup_job *j, gnomon_status status)
+{
+    cli_app *app = j->app;
+    const int alike = status != GNOMON_ERROR_IO && status != GNOMON_ERROR_MEMORY;
+    const int code = app->comm.rank > 0 && alike ? CLI_EXIT_DEFECT : cli_fail_status(app, status);
+    return alike ? cli_comm_agree(app, code) : code;
+}
+
 static int add_batch(cli_dedup_job *j, const gnomon_documents *batch)
 {
     j->read += batch->count;
     const gnomon_status status =
         j->part ? gnomon_parts_add(j->parts, batch) : gnomon_dedup_add(j->dedup, batch);
-    if (status != GNOMON_OK) return cli_fail_status(j->app, status);
+    if (status != GNOMON_OK) return fail_together(j, status);
     return cli_interrupted() ? cli_fail(j->app, CLI_EXIT_INTERRUPTED, "interrupted") : -1;
 }
 
@@ -529,9 +554,22 @@ static int read_input(cli_dedup_job *j, const char *path)
         if (status != GNOMON_OK || batch.count == 0) break;
         code = add_batch(j, &batch);
     }
-    if (status != GNOMON_OK) code = cli_fail_status(j->app, status);
+    if (status != GNOMON_OK) code = fail_reading(j, status);
     gnomon_corpus_close(corpus);
     return code;
+}
+
+/* Whether every rank can read every input. */
+static int check_inputs(void *user)
+{
+    cli_dedup_job *j = user;
+    gnomon_status status = GNOMON_OK;
+    for (int i = 0; i < j->input_count && status == GNOMON_OK && j->app->comm.size > 1; i++) {
+        gnomon_corpus *corpus = NULL;
+        status = gnomon_corpus_open(j->app->ctx, j->inputs[i], &j->corpus, &corpus);
+        gnomon_corpus_close(corpus);
+    }
+    return status == GNOMON_OK ? -1 : cli_fail_status(j->app, status);
 }
 
 static int read_all(cli_dedup_job *j)
@@ -604,12 +642,13 @@ static int create(cli_dedup_job *j)
         restored = gnomon_parts_restored(j->parts);
     } else {
         j->options.identity = identity;
+        j->options.comm = j->app->comm.size > 1 ? &j->app->comm : NULL;
         status = gnomon_dedup_create(j->app->ctx, &j->options, &j->dedup);
         j->options.identity = NULL;
         restored = gnomon_dedup_restored(j->dedup);
     }
     free(identity);
-    if (status != GNOMON_OK) return cli_fail_status(j->app, status);
+    if (status != GNOMON_OK) return fail_together(j, status);
     if (restored > 0)
         cli_say(j->app, "gnomon dedup: goes on with %lld %s\n", (long long)restored,
                 j->part ? "parts" : "documents");
@@ -639,7 +678,8 @@ static int work(cli_dedup_job *j)
     const double begin = cli_seconds();
     j->options.keep_raw = j->output != NULL;
     if (j->merge) j->options.ngram = 0;
-    code = create(j);
+    code = cli_comm_begin(app, check_inputs, j);
+    if (code < 0) code = create(j);
     if (code >= 0) return code;
     gnomon_status status = GNOMON_OK;
     if (j->merge) status = gnomon_dedup_add_signed(j->dedup, j->inputs, j->input_count);
@@ -649,23 +689,21 @@ static int work(cli_dedup_job *j)
     j->read_seconds = cli_seconds() - begin;
     if (j->part) return parts(j);
     if (j->against != NULL) status = gnomon_dedup_add_old(j->dedup, &j->against, 1);
+    if (status == GNOMON_OK && j->sign != NULL) status = gnomon_dedup_sign(j->dedup, NULL, j->sign);
     if (status != GNOMON_OK) return cli_fail_status(app, status);
-    if (j->sign != NULL) {
-        status = gnomon_dedup_sign(j->dedup, NULL, j->sign);
-        if (status != GNOMON_OK) return cli_fail_status(app, status);
-    }
     if (!finds(j)) {
         gnomon_dedup_forget(j->dedup);
         return signed_only(j);
     }
     j->result.struct_size = sizeof j->result;
     status = gnomon_dedup_run(j->dedup, &j->result);
-    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    if (status != GNOMON_OK) return fail_together(j, status);
     cli_bar_clear(app);
     const double written = cli_seconds();
-    code = cli_dedup_write(j);
+    code = cli_comm_agree(app, app->comm.rank == 0 ? cli_dedup_write(j) : -1);
     j->write_seconds = cli_seconds() - written;
     if (code >= 0) return code;
+    if (app->comm.rank > 0) return CLI_EXIT_DONE;
     code = app->json ? cli_print_report(app, cli_dedup_json(j)) : cli_flush_output(app->verb);
     if (code == CLI_EXIT_DONE) gnomon_dedup_forget(j->dedup);
     if (code == CLI_EXIT_DONE && !app->json) cli_dedup_words(j);

@@ -1,0 +1,264 @@
+/* Sets that several ranks make give the deduplication of one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "comm_testing.h"
+#include "refusal.h"
+
+#include <gnomon/dedup.h>
+
+/* Texts of LONG words: a slice of documents has some hundred of them. */
+enum { DOCUMENTS = 900, LONG = 2400, WORDS = 40 };
+
+typedef struct job {
+    char *text;
+    int64_t begins[DOCUMENTS], ends[DOCUMENTS];
+    char names[DOCUMENTS][8];
+    const char *name[DOCUMENTS];
+    int64_t count, piece; /* documents of a call */
+    gnomon_dedup_options options;
+    bool named;
+    int way, odd; /* of failures */
+    long at;      /* the allocation that is refused */
+    /* of one process, and of rank 0 */
+    gnomon_dedup_result due, result;
+    int64_t due_kept[DOCUMENTS], kept[DOCUMENTS];
+    gnomon_dedup_pair *due_pairs, *pairs;
+} job;
+
+static uint64_t state_of = 88172645463325252u;
+
+static uint32_t next_random(void)
+{
+    state_of ^= state_of << 13;
+    state_of ^= state_of >> 7;
+    state_of ^= state_of << 17;
+    return (uint32_t)(state_of >> 32);
+}
+
+static void make(job *j, int64_t count, int64_t longest)
+{
+    int64_t at = 0;
+    j->count = count;
+    j->text = realloc(j->text, (size_t)(count * (longest + 2) * 4 + 1));
+    for (int64_t i = 0; i < count; i++) {
+        j->begins[i] = at;
+        const int64_t copy = i > 0 && next_random() % 3 == 0 ? (int64_t)(next_random() % i) : -1;
+        if (copy >= 0) {
+            const int64_t bytes = j->ends[copy] - j->begins[copy];
+            memcpy(j->text + at, j->text + j->begins[copy], (size_t)bytes);
+            at += bytes;
+        } else {
+            const int64_t words = next_random() % (unsigned)longest;
+            for (int64_t w = 0; w < words; w++)
+                at += sprintf(j->text + at, "w%u ", next_random() % WORDS);
+        }
+        if (copy >= 0 && next_random() % 2 == 0 && at > j->begins[i] + 2) j->text[at - 2] = 'x';
+        j->ends[i] = at;
+        snprintf(j->names[i], sizeof j->names[i], "n%d", (int)(i * 37 % count));
+        j->name[i] = j->names[i];
+    }
+    j->options = (gnomon_dedup_options)GNOMON_DEDUP_OPTIONS_INIT;
+    j->options.ngram = 1;
+    j->options.recall = 1;
+    j->options.similarity = 0.9;
+}
+
+static gnomon_status add_all(gnomon_dedup *d, const job *j)
+{
+    gnomon_status status = GNOMON_OK;
+    for (int64_t first = 0; first < j->count && status == GNOMON_OK; first += j->piece) {
+        gnomon_documents some = GNOMON_DOCUMENTS_INIT;
+        some.count = j->count - first < j->piece ? j->count - first : j->piece;
+        some.text = j->text;
+        some.begins = j->begins + first;
+        some.ends = j->ends + first;
+        some.names = j->named ? j->name + first : NULL;
+        status = gnomon_dedup_add(d, &some);
+    }
+    return status;
+}
+
+static void take(gnomon_dedup *d, int64_t count, int64_t *kept, gnomon_dedup_pair **pairs)
+{
+    int64_t found = 0;
+    const int64_t *all = gnomon_dedup_representatives(d);
+    if (count > 0) memcpy(kept, all, (size_t)count * sizeof *kept);
+    const gnomon_dedup_pair *those = gnomon_dedup_pairs(d, &found);
+    *pairs = realloc(*pairs, (size_t)found * sizeof **pairs + 1);
+    if (found > 0) memcpy(*pairs, those, (size_t)found * sizeof **pairs);
+}
+
+static void dedup_part(rank_run *r)
+{
+    job *j = r->arg;
+    gnomon_dedup_options o = j->options;
+    gnomon_dedup_result result = {.struct_size = sizeof result};
+    gnomon_dedup *d = NULL;
+    o.comm = &r->comm;
+    r->status = gnomon_dedup_create(r->ctx, &o, &d);
+    if (r->status == GNOMON_OK) r->status = add_all(d, j);
+    if (r->status == GNOMON_OK) r->status = gnomon_dedup_run(d, &result);
+    if (r->status == GNOMON_OK && r->comm.rank == 0) {
+        take(d, j->count, j->kept, &j->pairs);
+        j->result = result;
+    } else if (r->status == GNOMON_OK) {
+        if (gnomon_dedup_representatives(d) != NULL) r->status = GNOMON_ERROR_INTERNAL;
+    }
+    gnomon_dedup_destroy(d);
+}
+
+static void try_job(gnomon_context *ctx, job *j)
+{
+    rank_run runs[MOST_RANKS];
+    gnomon_dedup *d = NULL;
+    j->due = (gnomon_dedup_result){.struct_size = sizeof j->due};
+    assert_int_equal(gnomon_dedup_create(ctx, &j->options, &d), GNOMON_OK);
+    assert_int_equal(add_all(d, j), GNOMON_OK);
+    assert_int_equal(gnomon_dedup_run(d, &j->due), GNOMON_OK);
+    take(d, j->count, j->due_kept, &j->due_pairs);
+    gnomon_dedup_destroy(d);
+    for (int size = 1; size <= 5; size++) {
+        run_ranks(size, dedup_part, j, runs);
+        for (int i = 0; i < size; i++)
+            assert_int_equal(runs[i].status, GNOMON_OK);
+        assert_int_equal(j->result.pairs, j->due.pairs);
+        assert_int_equal(j->result.kept, j->due.kept);
+        assert_int_equal(j->result.ngrams, j->due.ngrams);
+        assert_int_equal(j->result.text_bytes, j->due.text_bytes);
+        if (j->count > 0) assert_memory_equal(j->kept, j->due_kept, (size_t)j->count * 8);
+        if (j->due.pairs > 0)
+            assert_memory_equal(j->pairs, j->due_pairs,
+                                (size_t)j->due.pairs * sizeof *j->due_pairs);
+    }
+}
+
+static void test_same_result(void **state)
+{
+    (void)state;
+    static job j;
+    gnomon_context *ctx;
+    assert_int_equal(gnomon_context_create(NULL, &ctx), GNOMON_OK);
+    static const int64_t sizes[][3] = {
+        {300, 30, 70}, {DOCUMENTS, LONG, 400}, {3, 10, 1}, {1, 2, 1}, {0, 2, 1}};
+    for (int size = 0; size < 5; size++)
+        for (int way = 0; way < 4; way++) {
+            if (size == 1 && way > 0) continue;
+            make(&j, sizes[size][0], sizes[size][1]);
+            j.piece = sizes[size][2];
+            j.named = way % 2 == 0;
+            if (way > 0) j.options.recall = 0.95;
+            if (way == 2) j.options.exact = 1;
+            if (way == 3) j.options.keep = GNOMON_DEDUP_LONGEST;
+            try_job(ctx, &j);
+        }
+    gnomon_context_destroy(ctx);
+    free(j.text);
+    free(j.pairs);
+    free(j.due_pairs);
+}
+
+static void dedup_badly(rank_run *r)
+{
+    job own = *(const job *)r->arg;
+    const int64_t bytes = own.ends[own.count - 1];
+    char *text = malloc((size_t)bytes + 1);
+    gnomon_dedup *d = NULL;
+    const bool odd = r->comm.rank == own.odd;
+    memcpy(text, own.text, (size_t)bytes);
+    own.text = text;
+    own.options.comm = &r->comm;
+    if (own.way == 0) text[own.begins[own.count - 2]] = (char)0xff; /* for all */
+    if (own.way == 1 && odd) own.options.ngram = 2;
+    if (own.way == 2 && odd) own.options.similarity = 2;
+    if (own.way == 3 && odd) own.count--;
+    r->status = gnomon_dedup_create(r->ctx, &own.options, &d);
+    if (r->status == GNOMON_OK) r->status = add_all(d, &own);
+    if (r->status == GNOMON_OK) r->status = gnomon_dedup_run(d, NULL);
+    gnomon_dedup_destroy(d);
+    free(text);
+}
+
+static void test_failures(void **state)
+{
+    (void)state;
+    static job j;
+    rank_run runs[MOST_RANKS];
+    for (int size = 2; size <= 5; size++)
+        for (int way = 0; way < 4; way++) {
+            make(&j, 200, 30);
+            j.piece = 11;
+            j.way = way;
+            j.odd = 1 + way % (size - 1);
+            while (j.ends[j.count - 2] == j.begins[j.count - 2])
+                make(&j, 200, 30);
+            j.options.ngram = 1;
+            run_ranks(size, dedup_badly, &j, runs);
+            for (int i = 0; i < size; i++)
+                assert_int_equal(runs[i].status,
+                                 way == 0 || way == 3 ? GNOMON_ERROR_DATA : GNOMON_ERROR_ARGUMENT);
+            if (way == 0) assert_non_null(strstr(runs[0].text, "document 198 is not UTF-8"));
+        }
+    free(j.text);
+}
+
+/* An allocation that a rank is refused: all are told of it, or that rank ends all. */
+static void dedup_without_memory(rank_run *r)
+{
+    const job *j = r->arg;
+    refusal refused = {.at = -1};
+    const gnomon_allocator allocator = {&refused, refusing, releasing};
+    gnomon_context_options c = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_dedup_options o = j->options;
+    gnomon_context *ctx = NULL;
+    gnomon_dedup *d = NULL;
+    c.threads = 1;
+    c.device = "cpu";
+    c.allocator = &allocator;
+    assert_int_equal(gnomon_context_create(&c, &ctx), GNOMON_OK);
+    o.comm = &r->comm;
+    refused.calls = 0;
+    if (r->comm.rank == j->odd) refused.at = j->at;
+    r->status = gnomon_dedup_create(ctx, &o, &d);
+    if (r->status == GNOMON_OK) r->status = add_all(d, j);
+    if (r->status == GNOMON_OK) r->status = gnomon_dedup_run(d, NULL);
+    if (r->status == GNOMON_ERROR_COMM) r->comm.abort(r->comm.user, 1);
+    gnomon_dedup_destroy(d);
+    gnomon_context_destroy(ctx);
+    assert_int_equal(refused.out, 0);
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    enum { SIZE = 3 };
+    static job j;
+    rank_run runs[MOST_RANKS];
+    make(&j, 60, 12);
+    j.piece = 20;
+    j.named = true;
+    for (j.odd = 0; j.odd < SIZE; j.odd++)
+        for (j.at = 0;; j.at++) {
+            run_ranks(SIZE, dedup_without_memory, &j, runs);
+            const gnomon_status status = runs[j.odd].status;
+            for (int i = 0; i < SIZE && status != GNOMON_ERROR_COMM; i++)
+                assert_int_equal(runs[i].status, status);
+            if (status == GNOMON_OK) break;
+            assert_true(status == GNOMON_ERROR_MEMORY || status == GNOMON_ERROR_COMM);
+            assert_true(j.at < 1000);
+        }
+    free(j.text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_result),
+                                       cmocka_unit_test(test_failures),
+                                       cmocka_unit_test(test_memory)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
