@@ -40,12 +40,13 @@ class Options(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("rank", c.c_int64), ("tolerance", c.c_double),
                 ("oversample", c.c_int64), ("power", c.c_int), ("block", c.c_int64),
                 ("single_pass", c.c_int), ("dtype", c.c_int), ("descriptor", c.c_void_p),
-                ("seed", c.c_uint64), ("probes", c.c_int64), ("probe_power", c.c_int),
+                ("seed", c.c_uint64), ("test_vectors", c.c_int64), ("test_power", c.c_int),
                 ("measure", c.c_int), ("u", c.c_void_p), ("vt", c.c_void_p)]
 
 
 class Svd(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("rank", c.c_int64), ("u", Matrix),
+    _fields_ = [("struct_size", c.c_size_t), ("given_u", c.c_int), ("given_vt", c.c_int),
+                ("rank", c.c_int64), ("u", Matrix),
                 ("s", c.POINTER(c.c_double)), ("vt", Matrix), ("rows", c.c_int64),
                 ("cols", c.c_int64)] + \
         [(name, c.c_double) for name in ("norm", "residual_estimate", "residual_bound",
@@ -58,7 +59,7 @@ class Svd(c.Structure):
         [(name, c.c_double) for name in ("project_seconds", "power_seconds",
                                          "orthonormalise_seconds", "small_seconds",
                                          "certify_seconds")] + \
-        [(name, c.c_int) for name in ("given_u", "given_vt")] + [("converged_values", c.c_int64)]
+        [("converged_values", c.c_int64)]
 
 
 GAUSSIAN, SJLT = 1, 5
@@ -83,8 +84,8 @@ def ours(lib, ctx, a, rank, power, kind, certificate, seed=0):
     descriptor = Descriptor(struct_size=c.sizeof(Descriptor), kind=kind or GAUSSIAN, seed=seed)
     view = Matrix(a.ctypes.data, 1, 0, a.shape[0], a.shape[1], a.shape[1], 1)
     options = Options(struct_size=c.sizeof(Options), rank=rank, oversample=10, power=power,
-                      descriptor=c.addressof(descriptor) if kind else None, seed=seed, probes=10 if certificate else 0,
-                      probe_power=1)
+                      descriptor=c.addressof(descriptor) if kind else None, seed=seed, test_vectors=10 if certificate else 0,
+                      test_power=1)
     svd = Svd(struct_size=c.sizeof(Svd))
     begin = time.perf_counter()
     status = lib.gnomon_svd_dense(ctx, c.byref(view), c.byref(options), c.byref(svd))
