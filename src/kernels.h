@@ -94,6 +94,43 @@ typedef struct gnomon_kind_kernels {
     void (*make)(const gnomon_panel *panel, int64_t number, void *piece, int64_t room);
 } gnomon_kind_kernels;
 
+/* Products of fp32 numbers by bf16 matrix units (src/cpu/gemm/slices.inc). An fp32 number becomes
+ * three slices, an fp16 number two; powers of two that they are to be multiplied by go beside. */
+#define GNOMON_SLICE_CHUNK 256 /* steps at a time, at most */
+#define GNOMON_SLICE_BAND  32  /* rows */
+
+/* A chunk of a band of rows, ld numbers apart. */
+typedef struct gnomon_slice_rows {
+    const float *from;
+    int64_t ld, rows, steps;
+    int slices;
+    uint16_t *to; /* GNOMON_SLICE_BAND x steps numbers a slice, steps rounded up to 32's multiple */
+    double *scales; /* GNOMON_SLICE_BAND */
+} gnomon_slice_rows;
+
+/* The product of a chunk of up to GNOMON_SLICE_BAND rows with tiles of columns. */
+typedef struct gnomon_sliced {
+    int64_t steps, rows;
+    int left_slices, right_slices;
+    const uint16_t *left, *right; /* by the kernels 'rows' and 'cols' below */
+    int64_t right_stride, tiles;
+    const double *left_scales, *right_scales;
+    double *sums; /* += [tiles][GNOMON_SLICE_BAND, or 16 of up to 16 rows][GNOMON_LANES] */
+    int64_t sums_stride;
+    bool turned; /* left and right have changed places, which leaves the bits as they are */
+    const gnomon_slice_rows *next; /* NULL, or rows that become slices meanwhile */
+} gnomon_sliced;
+
+typedef struct gnomon_slice_kernels {
+    void (*begin)(void); /* before and after a thread's products */
+    void (*end)(void);
+    /* What is not finite becomes 0; bit r of the result: row r had such. */
+    uint32_t (*rows)(const gnomon_slice_rows *p);
+    /* The same for a tile of columns, tile[steps][GNOMON_LANES]; to: 16 x steps numbers a slice. */
+    uint32_t (*cols)(const float *tile, int64_t steps, int slices, uint16_t *to, double *scales);
+    uint32_t (*product)(const gnomon_sliced *p); /* returns what 'rows' does of next; else 0 */
+} gnomon_slice_kernels;
+
 typedef struct gnomon_kernels {
     const char *isa;
     const gnomon_kind_kernels *kind[GNOMON_SIMPLE_KIND_COUNT]; /* by the place of kinds/list.h */
@@ -162,6 +199,7 @@ typedef struct gnomon_kernels {
     void (*combine_f64)(int64_t rows, const double *a, const double *m, double *b);
 
     const gnomon_search_kernels *search;
+    const gnomon_slice_kernels *slices; /* NULL: the level has no such units */
     /* ranked[i] = 2^32 * (the squared distance of query from the code of ids[i]) + ids[i], for i <
      * n. A code is 'count' signed bytes, at most 1024, and point p's is at codes + p * count. */
     void (*rank_codes)(const int8_t *query, const int8_t *codes, int64_t count, const uint32_t *ids,

@@ -2,9 +2,10 @@
  *
  * accuracy  after Figure 5 of Ootomo & Yokota 2023: |C - exact|_F / |exact|_F, and the largest
  *           |C - exact| / (|A||B|) of an entry in units of u = 2^-24, against sums in fp64, for A
- * of several laws and inner sizes from 2^6 to 2^20; B is normal, rounded to fp16. The means (of the
- * entrywise error: the largest) of SEEDS runs speed     medians of interleaved runs; SGEMM's time
- * is without the conversion of B, which 'convert' is
+ *           of several laws and inner sizes from 2^6 to 2^20; B is normal, rounded to fp16. The
+ * means (of the entrywise error: the largest) of SEEDS runs. speed     medians of interleaved runs;
+ * SGEMM's time is without the conversion of B, which 'convert' is At the level amx both also with
+ * the form BF16, and accuracy with B in fp32 too.
  *
  * usage: bench_gemm [--threads N] [--rounds N] [--only speed|accuracy] [--json FILE]
  * with --only, the other part is kept as FILE has it */
@@ -160,6 +161,19 @@ static void exactly(int64_t k, const float *a, const float *b, double *c, double
     free(y);
 }
 
+static bool has_bf16(void)
+{
+    return strcmp(gnomon_context_isa(ctx), "amx") == 0;
+}
+
+static void multiply(const gnomon_matrix *a, const gnomon_matrix *b, const gnomon_matrix *c,
+                     gnomon_gemm_form form)
+{
+    gnomon_gemm_options o = GNOMON_GEMM_OPTIONS_INIT;
+    o.form = form;
+    if (gnomon_gemm(ctx, a, b, c, &o) != GNOMON_OK) stop("gnomon_gemm", gnomon_last_error(ctx));
+}
+
 typedef struct error {
     double relative, entry;
 } error;
@@ -176,6 +190,28 @@ static void add_error(const float *c, const double *exact, const double *size, e
     e->relative += sqrt(sum / all) / SEEDS;
 }
 
+/* The law's A with a B of fp32 numbers, by the form BF16 and by SGEMM. */
+static void single_accuracy(const data_row *row, int64_t k, uint64_t seed, const float *a, float *b,
+                            error *ours, error *blas)
+{
+    uint64_t state = seed * 77;
+    double exact[M * N], size[M * N];
+    float c[M * N];
+    for (int64_t i = 0; i < k * N; i++) {
+        const double x = normal(&state);
+        b[i] = (float)(row->positive ? fabs(x) : x);
+    }
+    exactly(k, a, b, exact, size);
+    const gnomon_matrix as = gnomon_matrix_rowmajor((float *)(uintptr_t)a, GNOMON_F32, M, k);
+    const gnomon_matrix bs = gnomon_matrix_rowmajor(b, GNOMON_F32, k, N);
+    const gnomon_matrix cs = gnomon_matrix_rowmajor(c, GNOMON_F32, M, N);
+    multiply(&as, &bs, &cs, GNOMON_GEMM_BF16);
+    add_error(c, exact, size, ours);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, N, (int)k, 1, a, (int)k, b, N, 0, c,
+                N);
+    add_error(c, exact, size, blas);
+}
+
 static json_t *accuracy(void)
 {
     const int64_t longest = INT64_C(1) << LONGEST;
@@ -188,7 +224,7 @@ static json_t *accuracy(void)
     for (int row = 0; row < LAWS; row++) {
         for (int log2 = 6; log2 <= LONGEST; log2 += 2) {
             const int64_t k = INT64_C(1) << log2;
-            error ours = {0, 0}, blas = {0, 0};
+            error ours = {0, 0}, blas = {0, 0}, bf16 = {0, 0}, both = {0, 0}, sgemm = {0, 0};
             for (uint64_t seed = 1; seed <= SEEDS; seed++) {
                 fill(&data[row], M, k, seed * 1000 + (uint64_t)log2, a);
                 fill_half(k, N, seed, data[row].positive, half, b);
@@ -196,22 +232,34 @@ static json_t *accuracy(void)
                 const gnomon_matrix as = gnomon_matrix_rowmajor(a, GNOMON_F32, M, k);
                 const gnomon_matrix bs = gnomon_matrix_rowmajor(half, GNOMON_F16, k, N);
                 const gnomon_matrix cs = gnomon_matrix_rowmajor(c, GNOMON_F32, M, N);
-                if (gnomon_gemm(ctx, &as, &bs, &cs, NULL) != GNOMON_OK)
-                    stop("gnomon_gemm", gnomon_last_error(ctx));
+                multiply(&as, &bs, &cs, GNOMON_GEMM_AUTO);
                 add_error(c, exact, size, &ours);
                 cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, N, (int)k, 1, a, (int)k,
                             b, N, 0, c, N);
                 add_error(c, exact, size, &blas);
+                if (!has_bf16()) continue;
+                multiply(&as, &bs, &cs, GNOMON_GEMM_BF16);
+                add_error(c, exact, size, &bf16);
+                single_accuracy(&data[row], k, seed, a, b, &both, &sgemm);
             }
             printf("| %s | 2^%d | %.2e | %.2e | %.2f | %.2f | %.2f |\n", data[row].name, log2,
                    ours.relative, blas.relative, ours.relative / blas.relative, ours.entry,
                    blas.entry);
             fflush(stdout);
-            json_array_append_new(results,
-                                  json_pack("{s:s, s:I, s:f, s:f, s:f, s:f}", "data",
-                                            data[row].name, "k", (json_int_t)k, "error",
-                                            ours.relative, "sgemm_error", blas.relative, "entry_u",
-                                            ours.entry, "sgemm_entry_u", blas.entry));
+            json_t *result =
+                json_pack("{s:s, s:I, s:f, s:f, s:f, s:f}", "data", data[row].name, "k",
+                          (json_int_t)k, "error", ours.relative, "sgemm_error", blas.relative,
+                          "entry_u", ours.entry, "sgemm_entry_u", blas.entry);
+            json_array_append_new(results, result);
+            if (!has_bf16()) continue;
+            printf("  bf16: %.2f (%.2f u) of SGEMM's, with fp32 %.2f (%.2f u) of %.2e (%.2f u)\n",
+                   bf16.relative / blas.relative, bf16.entry, both.relative / sgemm.relative,
+                   both.entry, sgemm.relative, sgemm.entry);
+            json_object_update_new(
+                result, json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "bf16_error", bf16.relative,
+                                  "bf16_entry_u", bf16.entry, "single_bf16_error", both.relative,
+                                  "single_bf16_entry_u", both.entry, "single_sgemm_error",
+                                  sgemm.relative, "single_sgemm_entry_u", sgemm.entry));
         }
     }
     free(a);
@@ -255,8 +303,8 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 512, 4096}, {4096, 128, 4096},
-    {4096, 32, 4096},   {4096, 512, 256},   {64, 64, 262144},
+    {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 512, 4096}, {4096, 128, 4096},  {4096, 32, 4096},
+    {4096, 512, 256},   {64, 64, 262144},   {4096, 266, 4096}, {4096, 4096, 4096},
 };
 
 static json_t *speed_of(const shape *s, int rounds)
@@ -266,6 +314,7 @@ static json_t *speed_of(const shape *s, int rounds)
     float *again = room(k * n, sizeof *again);
     uint16_t *half = room(k * n, sizeof *half);
     double mixed[MOST_ROUNDS], single[MOST_ROUNDS], blas[MOST_ROUNDS], convert[MOST_ROUNDS];
+    double mixed_bf16[MOST_ROUNDS], single_bf16[MOST_ROUNDS];
     fill(&data[NORMAL], m, k, 7, a);
     fill_half(k, n, 8, false, half, b);
     const gnomon_matrix as = gnomon_matrix_rowmajor(a, GNOMON_F32, m, k);
@@ -275,8 +324,7 @@ static json_t *speed_of(const shape *s, int rounds)
     for (int r = -1; r < rounds; r++) { /* one to warm up */
         const int at = r < 0 ? 0 : r;
         double start = now();
-        if (gnomon_gemm(ctx, &as, &hs, &cs, NULL) != GNOMON_OK)
-            stop("gnomon_gemm", gnomon_last_error(ctx));
+        multiply(&as, &hs, &cs, GNOMON_GEMM_AUTO);
         mixed[at] = now() - start;
         start = now();
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n, (int)k, 1, a, (int)k,
@@ -284,9 +332,16 @@ static json_t *speed_of(const shape *s, int rounds)
         blas[at] = now() - start;
         let_sleep();
         start = now();
-        if (gnomon_gemm(ctx, &as, &bs, &cs, NULL) != GNOMON_OK)
-            stop("gnomon_gemm", gnomon_last_error(ctx));
+        multiply(&as, &bs, &cs, GNOMON_GEMM_AUTO);
         single[at] = now() - start;
+        if (has_bf16()) {
+            start = now();
+            multiply(&as, &hs, &cs, GNOMON_GEMM_BF16);
+            mixed_bf16[at] = now() - start;
+            start = now();
+            multiply(&as, &bs, &cs, GNOMON_GEMM_BF16);
+            single_bf16[at] = now() - start;
+        }
         start = now();
         for (int64_t i = 0; i < k * n; i++) { /* normal halves; what a caller would write */
             const uint32_t bits = (uint32_t)(half[i] & 0x8000u) << 16 |
@@ -303,17 +358,29 @@ static json_t *speed_of(const shape *s, int rounds)
            "time %.2f, %.2f of ours, least times %.2f, %.2f; converting B %.2f of SGEMM's\n",
            (long long)m, (long long)n, (long long)k, flops / x, flops / y, flops / z, z / x, z / y,
            blas[0] / mixed[0], blas[0] / single[0], w / z);
+    json_t *result = json_pack("{s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "threads",
+                               threads, "m", (json_int_t)m, "n", (json_int_t)n, "k", (json_int_t)k,
+                               "mixed_ms", 1e3 * x, "single_ms", 1e3 * y, "sgemm_ms", 1e3 * z,
+                               "convert_ms", 1e3 * w, "mixed_least_ms", 1e3 * mixed[0],
+                               "single_least_ms", 1e3 * single[0], "sgemm_least_ms", 1e3 * blas[0]);
+    if (has_bf16()) {
+        const double p = median(mixed_bf16, rounds), q = median(single_bf16, rounds);
+        printf("  bf16: fp32 x fp16 %.1f, fp32 x fp32 %.1f GFLOP/s; SGEMM's time %.2f, %.2f of "
+               "ours, least times %.2f, %.2f\n",
+               flops / p, flops / q, z / p, z / q, blas[0] / mixed_bf16[0],
+               blas[0] / single_bf16[0]);
+        json_object_update_new(result, json_pack("{s:f, s:f, s:f, s:f}", "mixed_bf16_ms", 1e3 * p,
+                                                 "single_bf16_ms", 1e3 * q, "mixed_bf16_least_ms",
+                                                 1e3 * mixed_bf16[0], "single_bf16_least_ms",
+                                                 1e3 * single_bf16[0]));
+    }
     fflush(stdout);
     free(a);
     free(b);
     free(c);
     free(again);
     free(half);
-    return json_pack("{s:i, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "threads", threads,
-                     "m", (json_int_t)m, "n", (json_int_t)n, "k", (json_int_t)k, "mixed_ms",
-                     1e3 * x, "single_ms", 1e3 * y, "sgemm_ms", 1e3 * z, "convert_ms", 1e3 * w,
-                     "mixed_least_ms", 1e3 * mixed[0], "single_least_ms", 1e3 * single[0],
-                     "sgemm_least_ms", 1e3 * blas[0]);
+    return result;
 }
 
 /* ---- the command ---- */

@@ -32,9 +32,12 @@
  *
  * Error bound, entrywise: |C - exact| <= |alpha| * c * u * |A||B| + u * |C|, u = 2^-24 (the last
  * term is the rounding to an F32 C).
- *  - CPU: c = min(k, 64), for every form. Products and sums are fp32 fused multiply-adds in chains
- *    of 64 (32 for k <= 128), the chains are added in fp64, where alpha and beta are applied too.
- *    So the error does not grow with k.
+ *  - CPU: c = min(k, 64), for every form but BF16. Products and sums are fp32 fused multiply-adds
+ * in chains of 64 (32 for k <= 128), the chains are added in fp64, where alpha and beta are applied
+ * too. So the error does not grow with k.
+ *  - CPU, BF16 at the level amx, k >= 32: c = 68, and k 2^-96 times the largest of A's row times
+ * the largest of B's column. Matrix units add the products of 256 steps in fp32, these sums are
+ * added in fp64.
  *  - GPU: c = 20 + k / 64 at most (FP16: for values inside its range; TF32: 20 + k / 32). Tensor
  *    cores sum 64 products (TF32: 32), exact except for truncation in the accumulator; these sums
  *    are added in fp32, rounded to nearest. If all terms of a sum have the same sign, truncation is
@@ -47,9 +50,10 @@
  * row (column) of C NaN or infinite. With beta 0, C is not read; with alpha 0 or k = 0, A and B are
  * not read and C = beta * C.
  *
- * Determinism: on the CPU the bits of C do not depend on threads, memory limit, layout or
- * instruction set, and those of an entry do not depend on the other rows of A and columns of B. On
- * a GPU they depend only on sizes, types and strides. Devices differ within the bound. */
+ * Determinism: on the CPU the bits of C do not depend on threads, memory limit, layout or, in all
+ * forms but BF16, instruction set (BF16 has bits of its own where the level is amx), and those of
+ * an entry do not depend on the other rows of A and columns of B. On a GPU they depend only on
+ * sizes, types and strides. Devices differ within the bound. */
 #ifndef GNOMON_GEMM_H
 #define GNOMON_GEMM_H
 
@@ -59,17 +63,20 @@
 extern "C" {
 #endif
 
-/* The representation of an fp32 operand on a GPU's tensor cores; the numbers never change. The
- * number of products follows from the operands' types. On the CPU all forms are the same fp32
- * arithmetic over fp32's whole range. */
+/* The representation of an fp32 operand on a GPU's tensor cores, or on a CPU's matrix units; the
+ * numbers never change. The number of products follows from the operands' types. On the CPU all
+ * forms but BF16 are the same fp32 arithmetic over fp32's whole range. */
 typedef enum gnomon_gemm_form {
-    GNOMON_GEMM_AUTO = 0,  /* the fastest form of the device that meets the error bound for all fp32
-                              values: the one to use */
-    GNOMON_GEMM_FP16 = 1,  /* as two fp16 numbers, hi + lo / 2^11: values of magnitude above 65504
-                              become infinite, those below 2^-14 lose bits; else the bound holds */
-    GNOMON_GEMM_TF32 = 2,  /* as two tf32 numbers: the whole range, at half of FP16's speed */
-    GNOMON_GEMM_SCALED = 3 /* as FP16, after an exact scaling by powers of two, block by block:
+    GNOMON_GEMM_AUTO = 0, /* the fastest form of the device that meets the error bound for all fp32
+                             values: the one to use */
+    GNOMON_GEMM_FP16 = 1, /* as two fp16 numbers, hi + lo / 2^11: values of magnitude above 65504
+                             become infinite, those below 2^-14 lose bits; else the bound holds */
+    GNOMON_GEMM_TF32 = 2, /* as two tf32 numbers: the whole range, at half of FP16's speed */
+    GNOMON_GEMM_SCALED = 3, /* as FP16, after an exact scaling by powers of two, block by block:
                               the whole range */
+    GNOMON_GEMM_BF16 = 4    /* on a CPU of the level amx: as three bf16 numbers (an fp16 operand: as
+                               two), after an exact scaling by powers of two, for its matrix units;
+                               an inner size below 32, other CPUs and GPUs: as AUTO */
 } gnomon_gemm_form;
 
 typedef struct gnomon_gemm_options {
@@ -93,7 +100,8 @@ GNOMON_API gnomon_status gnomon_gemm_options_init(gnomon_gemm_options *options, 
 /* C = alpha * A B + beta * C. Any sizes, 0 included; any strides, including 0 and negative ones
  * (elements of an output must not overlap). c must not overlap a or b. Device, threads and memory
  * limit are the context's; on the CPU a call needs at most about 5 MiB per thread (9 MiB with one
- * thread), or 1.5 MiB if the inner size is at most 4096. options may be NULL. Threads: see
+ * thread), or 1.5 MiB if the inner size is at most 4096 (BF16 at the level amx: 18 MiB
+ * and 5.5 MiB). options may be NULL. Threads: see
  * gnomon_context.
  * Errors:
  *  - ARGUMENT, SHAPE, DTYPE: c is untouched

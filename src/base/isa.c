@@ -59,7 +59,8 @@ static gnomon_isa best_x86(void)
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2)) return GNOMON_ISA_PORTABLE;
     const unsigned avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
     if ((b & avx512) != avx512 || (states & zmm) != zmm) return GNOMON_ISA_AVX2;
-    const unsigned vnni = 1u << 11, amx = 1u << 24 | 1u << 25; /* AMX-TILE, AMX-INT8 */
+    const unsigned vnni = 1u << 11,
+                   amx = 1u << 22 | 1u << 24 | 1u << 25; /* AMX-BF16, -TILE, -INT8 */
     if (!(c & vnni)) return GNOMON_ISA_AVX512;
     if ((d & amx) != amx || (states & tiles) != tiles || !tiles_permitted())
         return GNOMON_ISA_AVX512_VNNI;

@@ -1,5 +1,5 @@
 /* cpu/kernels_avx512.c: the kernels of the AVX-512 level, and of those above it, which have other
- * kernels for 8-bit coordinates. */
+ * kernels for 8-bit coordinates and, by AMX, for products. */
 #include "cpu/convert.h"
 #include "cpu/levels.h"
 
@@ -39,10 +39,10 @@
 #pragma clang attribute pop
 #pragma clang attribute push(                                                                   \
     __attribute__((target("avx2,fma,f16c,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni," \
-                          "avx512vpopcntdq,amx-tile,amx-int8"))),                               \
+                          "avx512vpopcntdq,amx-tile,amx-int8,amx-bf16"))),                      \
     apply_to = function)
 #else
-#pragma GCC target("avx512vnni,avx512vpopcntdq,amx-tile,amx-int8")
+#pragma GCC target("avx512vnni,avx512vpopcntdq,amx-tile,amx-int8,amx-bf16")
 #endif
 
 #include "cpu/search/bits.inc"
@@ -52,6 +52,10 @@
 #include "cpu/search/vnni.inc"
 
 #include "cpu/search/amx.inc"
+
+#include "cpu/gemm/slices.inc"
+
+const gnomon_kernels gnomon_kernels_amx = LEVEL_KERNELS("amx", amx_search_kernels, &amx_slices);
 
 #if defined(GNOMON_EMULATED_AVX512)
 #elif defined(__clang__)

@@ -11,8 +11,9 @@
 #include "base/threads.h"
 #include "gemm/alone.h"
 #include "gemm/job.h"
+#include "gemm/pack.h"
+#include "gemm/slices.h"
 #include "project/blocks.h"
-#include "project/fold.h"
 #include "project/slots.h"
 
 #include <inttypes.h>
@@ -23,12 +24,15 @@ enum {
     CHAIN = 64,  /* products that are summed in fp32 */
     SHORT = 128, /* inner sizes for which these are fewer */
     SHORT_CHAIN = 32,
-    PIECE = 4096,    /* steps whose sums begin at zero */
-    DEPTH = 256,     /* steps at a time, a multiple of CHAIN; for few columns */
-    DEEPEST = 1024,  /* more */
-    BAND = 48,       /* rows at a time, a multiple of every kernel's and of GNOMON_LANES */
-    TASK_BANDS = 10, /* of a task, at most */
-    TASK_TILES = 16, /* likewise, of columns */
+    PIECE = 4096,      /* steps whose sums begin at zero */
+    DEPTH = 256,       /* steps at a time, a multiple of CHAIN; for few columns */
+    DEEPEST = 1024,    /* more */
+    BAND = 48,         /* rows at a time, a multiple of every kernel's and of GNOMON_LANES */
+    TASK_BANDS = 10,   /* of a task, at most */
+    TASK_TILES = 16,   /* likewise, of columns */
+    SLICED_STEPS = 32, /* by slices: least inner size, ... */
+    SLICED_BANDS = 32, /* bands of a task, ... */
+    SLICED_TILES = GNOMON_GEMM_TILES,
     LEAST_BANDS = 2, /* of a task that is made smaller: with fewer, packing costs */
     LEAST_TILES = 4,
     HELD = 1 << 19,  /* sums of pieces that are held at once, if they are small */
@@ -42,7 +46,9 @@ typedef struct run {
     gnomon_fold rows, cols; /* the rows of A and the columns of B as points */
     double alpha, beta;
     int64_t k, chain, pieces;
-    bool lines; /* rows of A are copied as they lie; else they are packed as tiles */
+    bool lines;  /* rows of A are copied as they lie; else they are packed as tiles */
+    bool turned; /* it is C^T = B^T A^T, which has the same bits */
+    bool sliced; /* products by bf16 slices */
 
     int64_t depth, band;      /* steps and rows at a time, at most */
     int64_t bands, tiles;     /* of a task, at most */
@@ -102,6 +108,17 @@ static int64_t left_stride(const run *r)
     return r->depth + GNOMON_LANES;
 }
 
+/* Numbers of a slot's packed columns and rows. */
+static int64_t right_floats(const run *r)
+{
+    return r->sliced ? gnomon_slices_right(r->tiles) : r->depth * r->tiles * GNOMON_LANES;
+}
+
+static int64_t left_floats(const run *r)
+{
+    return r->sliced ? gnomon_slices_left() : r->band * left_stride(r);
+}
+
 static double *total_of(const run *r, int64_t task)
 {
     return r->sums + (r->places + task - r->first) * task_sums(r);
@@ -109,64 +126,12 @@ static double *total_of(const run *r, int64_t task)
 
 /* ---- a task ---- */
 
-/* The columns of a step as they lie: each line of B is spread over the tiles. */
-static void spread_lines(const run *r, const area *t, int64_t step, int64_t steps, float *right)
-{
-    enum { AHEAD = 8 };
-    float line[TASK_TILES * GNOMON_LANES];
-    const gnomon_fold *f = &r->cols;
-    const int64_t col = t->col * GNOMON_LANES, lanes = t->tiles * GNOMON_LANES;
-    const int64_t cols = gnomon_min(lanes, f->points - col);
-    memset(line, 0, sizeof line);
-    for (int64_t s = 0; s < steps; s++, right += GNOMON_LANES) {
-        const char *from = f->data + (col + (step + s) * f->col_stride) * f->size;
-        for (int64_t j = 0; s + AHEAD < steps && j < cols * f->size; j += 64)
-            __builtin_prefetch(from + AHEAD * f->col_stride * f->size + j);
-        if (f->dtype == GNOMON_F16)
-            r->kernels->to_f32((const uint16_t *)(const void *)from, cols, line);
-        else
-            memcpy(line, from, (size_t)cols * sizeof *line);
-        for (int64_t i = 0; i < t->tiles; i++)
-            memcpy(right + i * r->depth * GNOMON_LANES, line + i * GNOMON_LANES,
-                   GNOMON_LANES * sizeof *line);
-    }
-}
-
-static void pack_columns(const run *r, const area *t, int64_t step, int64_t steps, float *right)
-{
-    if (r->cols.row_stride == 1) {
-        spread_lines(r, t, step, steps, right);
-        return;
-    }
-    for (int64_t i = 0; i < t->tiles; i++)
-        gnomon_fold_pack(&r->cols, r->kernels, false, t->col + i, step, steps,
-                         right + i * r->depth * GNOMON_LANES);
-}
-
-/* Each line is short and far from the last: the machine must be told what comes. */
-static void copy_lines(const run *r, int64_t row, int64_t rows, int64_t step, int64_t steps,
-                       float *left)
-{
-    enum { AHEAD = 4 };
-    const gnomon_matrix *a = &r->a;
-    const int64_t size = a->dtype == GNOMON_F32 ? 4 : 2;
-    for (int64_t i = 0; i < rows; i++, left += left_stride(r)) {
-        const char *from = (const char *)a->data + ((row + i) * a->row_stride + step) * size;
-        for (int64_t j = 0; i + AHEAD < rows && j < steps * size; j += 64)
-            __builtin_prefetch(from + AHEAD * a->row_stride * size + j);
-        if (a->dtype == GNOMON_F32)
-            memcpy(left, from, (size_t)steps * sizeof *left);
-        else
-            r->kernels->to_f32((const uint16_t *)(const void *)from, steps, left);
-    }
-}
-
 static void multiply_band(const run *r, const area *t, int64_t row, int64_t rows, int64_t step,
                           int64_t steps, float *left, const float *right, double *sums, bool onto)
 {
     const int64_t stride = r->depth * GNOMON_LANES, apart = r->band * GNOMON_LANES;
     if (r->lines) {
-        copy_lines(r, row, rows, step, steps, left);
+        gnomon_gemm_lines(&r->a, r->kernels, row, rows, step, steps, left_stride(r), left);
         r->kernels->product(steps, r->chain, left, left_stride(r), 1, rows, right, stride, t->tiles,
                             sums, apart, onto);
         return;
@@ -230,17 +195,52 @@ static void store_band(const run *r, const area *t, int64_t row, int64_t rows, c
     }
 }
 
+/* walk() by slices. */
+static void walk_sliced(const run *r, int64_t slot, const area *t, int64_t from, int64_t end,
+                        double *sums, bool finished)
+{
+    const gnomon_slices slices = {.kernels = r->kernels,
+                                  .a = r->lines ? &r->a : NULL,
+                                  .rows = &r->rows,
+                                  .cols = &r->cols,
+                                  .turned = r->turned,
+                                  .tiles = r->tiles,
+                                  .right = r->right + slot * right_floats(r),
+                                  .left = r->left + slot * left_floats(r)};
+    const int64_t next = task_sums(r) > band_sums(r) ? band_sums(r) : 0;
+    r->kernels->slices->begin();
+    for (int64_t step = from; step < end; step += r->depth) {
+        const int64_t steps = gnomon_min(r->depth, end - step);
+        double *at = sums;
+        int which = 0;
+        gnomon_slices_columns(&slices, t->col, t->tiles, step, steps);
+        gnomon_slices_rows(&slices, which, t->row, gnomon_min(r->band, t->rows), step, steps);
+        for (int64_t i = 0; i < t->rows; i += r->band, at += next, which ^= 1) {
+            const int64_t row = t->row + i, rows = gnomon_min(r->band, t->rows - i);
+            const int64_t after = gnomon_max(0, gnomon_min(r->band, t->rows - i - r->band));
+            if (step == from) memset(at, 0, (size_t)band_sums(r) * sizeof *at);
+            gnomon_slices_band(&slices, which, row, rows, after, t->col, t->tiles, step, steps, at,
+                               r->band * GNOMON_LANES);
+            if (finished && step + steps == end) store_band(r, t, row, rows, at);
+        }
+    }
+    r->kernels->slices->end();
+}
+
 /* sums = those of the steps [from, end), band by band; finished: they go to C. */
 static void walk(const run *r, int64_t slot, const area *t, int64_t from, int64_t end, double *sums,
                  bool finished)
 {
-    float *right = r->right + slot * r->tiles * r->depth * GNOMON_LANES;
-    float *left = r->left + slot * r->band * left_stride(r);
+    if (r->sliced) {
+        walk_sliced(r, slot, t, from, end, sums, finished);
+        return;
+    }
+    float *right = r->right + slot * right_floats(r), *left = r->left + slot * left_floats(r);
     const int64_t next = task_sums(r) > band_sums(r) ? band_sums(r) : 0;
     for (int64_t step = from; step < end; step += r->depth) {
         const int64_t steps = gnomon_min(r->depth, end - step);
         double *at = sums;
-        pack_columns(r, t, step, steps, right);
+        gnomon_gemm_columns(&r->cols, r->kernels, t->col, t->tiles, step, steps, r->depth, right);
         for (int64_t i = 0; i < t->rows; i += r->band, at += next) {
             const int64_t row = t->row + i, rows = gnomon_min(r->band, t->rows - i);
             multiply_band(r, t, row, rows, step, steps, left, right, at, step > from);
@@ -290,7 +290,7 @@ static void add_task(void *arg, int64_t number, int worker)
 
 static bool bytes_of(const run *r, int64_t *bytes)
 {
-    const int64_t scratch = r->depth * r->tiles * GNOMON_LANES + r->band * left_stride(r);
+    const int64_t scratch = right_floats(r) + left_floats(r);
     const int64_t held = r->pieces > 1 ? 2 * r->places : r->slots;
     int64_t sums;
     *bytes = SLACK + r->slots * scratch * (int64_t)sizeof(float);
@@ -301,6 +301,13 @@ static bool bytes_of(const run *r, int64_t *bytes)
 /* Tasks as large as is useful. */
 static void widest_tasks(run *r)
 {
+    if (r->sliced) {
+        r->band = r->rows.points <= GNOMON_LANES ? GNOMON_LANES : GNOMON_SLICE_BAND;
+        r->bands = gnomon_min(SLICED_BANDS, gnomon_ceil_div(r->rows.points, r->band));
+        r->tiles = gnomon_min(SLICED_TILES, tiles_of(r->cols.points));
+        r->depth = gnomon_min(GNOMON_SLICE_CHUNK, r->k);
+        return;
+    }
     r->band = gnomon_min(BAND, tiles_of(r->rows.points) * GNOMON_LANES);
     if (r->lines) r->band = gnomon_min(r->band, r->rows.points);
     r->bands = gnomon_min(TASK_BANDS, gnomon_ceil_div(r->rows.points, r->band));
@@ -332,7 +339,7 @@ static gnomon_status choose_sizes(gnomon_context *ctx, const gnomon_gemm_job *jo
             r->tiles = (r->tiles + 1) / 2;
         else if (r->slots > 1)
             r->places = r->slots = (r->slots + 1) / 2;
-        else if (r->depth > CHAIN)
+        else if (r->depth > CHAIN && !r->sliced)
             r->depth = CHAIN;
         else if (r->tiles > 1)
             r->tiles = (r->tiles + 1) / 2;
@@ -413,11 +420,10 @@ static gnomon_status run_pieces(gnomon_context *ctx, run *r)
 static gnomon_status run_all(gnomon_context *ctx, run *r)
 {
     const int64_t held = r->pieces > 1 ? 2 * r->places : r->slots;
-    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(gnomon_times(r->slots, r->band), left_stride(r)),
-                            sizeof(float), "packed rows", &r->left));
-    GNOMON_TRY(gnomon_alloc(
-        ctx, gnomon_times(gnomon_times(gnomon_times(r->slots, r->tiles), r->depth), GNOMON_LANES),
-        sizeof(float), "packed columns", &r->right));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(r->slots, left_floats(r)), sizeof(float),
+                            "packed rows", &r->left));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(r->slots, right_floats(r)), sizeof(float),
+                            "packed columns", &r->right));
     GNOMON_TRY(
         gnomon_alloc(ctx, gnomon_times(held, task_sums(r)), sizeof(double), "the sums", &r->sums));
     return r->pieces > 1 ? run_pieces(ctx, r) : run_whole(ctx, r);
@@ -425,8 +431,13 @@ static gnomon_status run_all(gnomon_context *ctx, run *r)
 
 /* What a step of the product takes, in units of a row with a tile: as rows come one at a time and
  * columns 16, and as packing reads where lines lie. */
-static double cost_of(const gnomon_matrix *a, const gnomon_matrix *b)
+static double cost_of(bool sliced, const gnomon_matrix *a, const gnomon_matrix *b)
 {
+    if (sliced)
+        return (double)a->rows * (a->col_stride == 1 ? 0.35 : 1) *
+                   (double)gnomon_ceil_div(b->rows, SLICED_TILES * GNOMON_LANES) +
+               (double)b->rows * (b->row_stride == 1 ? 0.45 : 0.7) *
+                   (double)gnomon_ceil_div(a->rows, SLICED_BANDS * GNOMON_SLICE_BAND);
     const double rows = (double)a->rows, tiles = (double)tiles_of(b->rows);
     const double left = a->col_stride == 1 ? 0.15 : a->row_stride == 1 ? 0.25 : 1;
     const double right = b->row_stride == 1 ? 0.25 : 1;
@@ -439,7 +450,10 @@ static run start(const gnomon_kernels *kernels, const gnomon_gemm_job *job, gnom
                  gnomon_matrix b)
 {
     gnomon_matrix c = *job->c;
-    if (cost_of(&b, &a) < cost_of(&a, &b)) { /* C^T = B^T A^T, the same bits */
+    const bool sliced =
+        job->form == GNOMON_GEMM_BF16 && kernels->slices != NULL && a.cols >= SLICED_STEPS;
+    const bool turned = cost_of(sliced, &b, &a) < cost_of(sliced, &a, &b);
+    if (turned) {
         const gnomon_matrix other = a;
         a = b;
         b = other;
@@ -455,7 +469,9 @@ static run start(const gnomon_kernels *kernels, const gnomon_gemm_job *job, gnom
                  .k = a.cols,
                  .chain = a.cols <= SHORT ? SHORT_CHAIN : CHAIN,
                  .pieces = gnomon_ceil_div(a.cols, PIECE),
-                 .lines = a.col_stride == 1};
+                 .lines = a.col_stride == 1,
+                 .turned = turned,
+                 .sliced = sliced};
 }
 
 gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job)

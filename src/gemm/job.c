@@ -21,9 +21,10 @@ gnomon_status gnomon_gemm_read_options(gnomon_context *ctx, const gnomon_gemm_op
     GNOMON_FAIL_IF(!isfinite(out->beta), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.beta") " is %g; it must be finite", out->beta);
     GNOMON_FAIL_IF(
-        (int)out->form < GNOMON_GEMM_AUTO || (int)out->form > GNOMON_GEMM_SCALED, ctx,
+        (int)out->form < GNOMON_GEMM_AUTO || (int)out->form > GNOMON_GEMM_BF16, ctx,
         GNOMON_ERROR_ARGUMENT,
-        GNOMON_ARG("options.form") " is %d; it must be 0 (auto), 1 (fp16), 2 (tf32) or 3 (scaled)",
+        GNOMON_ARG("options.form") " is %d; it must be 0 (auto), 1 (fp16), 2 (tf32), 3 (scaled) "
+                                   "or 4 (bf16)",
         (int)out->form);
     return GNOMON_OK;
 }

@@ -5,6 +5,7 @@
 
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <immintrin.h>
+#include <math.h>
 #include <simde/x86/avx512.h>
 
 static inline simde__m512i emulated_srai_epi32(simde__m512i a, unsigned count)
@@ -151,6 +152,16 @@ static inline simde__m512i emulated_dpbusd_epi32(simde__m512i sum, simde__m512i 
     return sum;
 }
 
+static inline int32_t emulated_reduce_max_epi32(simde__m512i a)
+{
+    int32_t x[16], largest;
+    memcpy(x, &a, sizeof x);
+    largest = x[0];
+    for (int i = 1; i < 16; i++)
+        largest = x[i] > largest ? x[i] : largest;
+    return largest;
+}
+
 /* The tiles of AMX, all of 16 rows of 64 bytes, and its product of signed bytes. */
 static _Thread_local uint8_t emulated_tiles[8][16][64];
 
@@ -180,12 +191,53 @@ static inline void emulated_tile_products(int sums, int a, int b)
     memcpy(emulated_tiles[sums], s, sizeof s);
 }
 
-#define TILE_CONFIGURE(at)         (void)(at)
-#define TILE_RELEASE()             (void)0
-#define TILE_ZERO(t)               memset(emulated_tiles[t], 0, sizeof emulated_tiles[t])
-#define TILE_LOAD(t, from, stride) emulated_tile_load(t, from, stride)
-#define TILE_STORE(t, to, stride)  emulated_tile_store(t, to, stride)
-#define TILE_PRODUCTS(sums, a, b)  emulated_tile_products(sums, a, b)
+/* Numbers below the normal range are taken, and given, as zeros. */
+static inline float emulated_flush(float x)
+{
+    return x > -0x1p-126f && x < 0x1p-126f ? 0.0f : x;
+}
+
+static inline float emulated_bf16(uint16_t half)
+{
+    const uint32_t bits = (uint32_t)half << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return emulated_flush(x);
+}
+
+/* The product of bf16 numbers as Intel's manual defines it: the even and the odd steps of 32 are a
+ * chain of fused multiply-adds each, whose sum is added to what was there. */
+static inline void emulated_tile_bf16_products(int sums, int a, int b)
+{
+    uint16_t x[16][32], y[16][32];
+    float s[16][16], right[32][16];
+    memcpy(x, emulated_tiles[a], sizeof x);
+    memcpy(y, emulated_tiles[b], sizeof y);
+    memcpy(s, emulated_tiles[sums], sizeof s);
+    for (int i = 0; i < 32; i++)
+        for (int l = 0; l < 16; l++)
+            right[i][l] = emulated_bf16(y[i / 2][2 * l + i % 2]);
+    for (int r = 0; r < 16; r++) {
+        float chain[2][16] = {{0}};
+        for (int i = 0; i < 32; i++) {
+            const float left = emulated_bf16(x[r][i]);
+            for (int l = 0; l < 16; l++)
+                chain[i % 2][l] = emulated_flush(fmaf(left, right[i][l], chain[i % 2][l]));
+        }
+        for (int l = 0; l < 16; l++)
+            s[r][l] =
+                emulated_flush(emulated_flush(s[r][l]) + emulated_flush(chain[0][l] + chain[1][l]));
+    }
+    memcpy(emulated_tiles[sums], s, sizeof s);
+}
+
+#define TILE_CONFIGURE(at)             (void)(at)
+#define TILE_RELEASE()                 (void)0
+#define TILE_ZERO(t)                   memset(emulated_tiles[t], 0, sizeof emulated_tiles[t])
+#define TILE_LOAD(t, from, stride)     emulated_tile_load(t, from, stride)
+#define TILE_STORE(t, to, stride)      emulated_tile_store(t, to, stride)
+#define TILE_PRODUCTS(sums, a, b)      emulated_tile_products(sums, a, b)
+#define TILE_BF16_PRODUCTS(sums, a, b) emulated_tile_bf16_products(sums, a, b)
 
 #undef _mm512_dpbusd_epi32
 #define _mm512_dpbusd_epi32 emulated_dpbusd_epi32
@@ -201,17 +253,18 @@ static inline void emulated_tile_products(int sums, int a, int b)
 #undef _mm512_shuffle_f32x4
 #undef _mm512_fmadd_ps
 #undef _mm512_fmadd_pd
-#define _mm512_srai_epi32      emulated_srai_epi32
-#define _mm512_mullo_epi32     emulated_mullo_epi32
-#define _mm512_madd_epi16      emulated_madd_epi16
-#define _mm512_cvtepi32_ps     emulated_cvtepi32_ps
-#define _mm512_cvtepi8_epi32   emulated_cvtepi8_epi32
-#define _mm512_cvttps_epi32    emulated_cvttps_epi32
-#define _mm512_cvtps_pd        emulated_cvtps_pd
-#define _mm512_cvtph_ps        emulated_cvtph_ps
-#define _mm512_extractf32x8_ps emulated_extractf32x8_ps
-#define _mm512_shuffle_f32x4   emulated_shuffle_f32x4
-#define _mm512_fmadd_ps        emulated_fmadd_ps
-#define _mm512_fmadd_pd        emulated_fmadd_pd
+#define _mm512_reduce_max_epi32 emulated_reduce_max_epi32
+#define _mm512_srai_epi32       emulated_srai_epi32
+#define _mm512_mullo_epi32      emulated_mullo_epi32
+#define _mm512_madd_epi16       emulated_madd_epi16
+#define _mm512_cvtepi32_ps      emulated_cvtepi32_ps
+#define _mm512_cvtepi8_epi32    emulated_cvtepi8_epi32
+#define _mm512_cvttps_epi32     emulated_cvttps_epi32
+#define _mm512_cvtps_pd         emulated_cvtps_pd
+#define _mm512_cvtph_ps         emulated_cvtph_ps
+#define _mm512_extractf32x8_ps  emulated_extractf32x8_ps
+#define _mm512_shuffle_f32x4    emulated_shuffle_f32x4
+#define _mm512_fmadd_ps         emulated_fmadd_ps
+#define _mm512_fmadd_pd         emulated_fmadd_pd
 
 #endif

@@ -1,0 +1,351 @@
+/* gnomon_gemm in the form BF16: at the level amx, whose matrix units' products are emulated where
+ * there are none (tests/avx512), by slices; elsewhere the plain product, by the same bound. */
+#include "products.h"
+
+static gnomon_context *ctx;
+
+static int open_context(void **state)
+{
+    (void)state;
+    ctx = make_context(2, 0);
+    return 0;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    gnomon_context_destroy(ctx);
+    return 0;
+}
+
+static bool by_slices(void)
+{
+    return strcmp(gnomon_context_isa(ctx), "amx") == 0;
+}
+
+static gnomon_gemm_options bf16(double alpha, double beta)
+{
+    gnomon_gemm_options o = GNOMON_GEMM_OPTIONS_INIT;
+    o.alpha = alpha;
+    o.beta = beta;
+    o.form = GNOMON_GEMM_BF16;
+    return o;
+}
+
+static void check(const gnomon_matrix *a, const gnomon_matrix *b, const gnomon_matrix *c,
+                  double alpha, double beta, const double *before, const char *what)
+{
+    if (by_slices() && a->cols >= 32)
+        check_within(a, b, c, alpha, beta, before, 68, 0x1p-96, what);
+    else
+        check_product(a, b, c, alpha, beta, before, what);
+}
+
+static void types_and_layouts(void **state)
+{
+    (void)state;
+    static const gnomon_dtype in[2] = {GNOMON_F32, GNOMON_F16};
+    static const gnomon_dtype out[2] = {GNOMON_F32, GNOMON_F64};
+    for (int layout = 0; layout < LAYOUTS * LAYOUTS * LAYOUTS; layout++) {
+        const int types = layout % 8;
+        const int64_t k = layout % 3 ? 43 : 150;
+        owned a = make_matrix(35, k, in[types & 1], layout % LAYOUTS);
+        owned b = make_matrix(k, 37, in[types >> 1 & 1], layout / LAYOUTS % LAYOUTS);
+        owned c = make_matrix(35, 37, out[types >> 2], layout / LAYOUTS / LAYOUTS);
+        fill(&a.m, layout % 3, 1);
+        fill(&b.m, layout % 3, 2);
+        fill(&c.m, 0, 3);
+        double *before = copy_values(&c.m);
+        const gnomon_gemm_options o = bf16(-1.5, 0.75);
+        ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, &o));
+        check(&a.m, &b.m, &c.m, -1.5, 0.75, before, "layouts");
+        check_sentinels(&a);
+        check_sentinels(&b);
+        check_sentinels(&c);
+        free(before);
+        free_matrix(&a);
+        free_matrix(&b);
+        free_matrix(&c);
+    }
+}
+
+static void sizes(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {
+        {1, 1, 1},      {1, 1, 31},    {1, 1, 32},    {1, 1, 1000},  {1, 50, 70},   {50, 1, 300},
+        {16, 16, 128},  {17, 15, 129}, {15, 17, 257}, {3, 200, 400}, {32, 32, 160}, {33, 49, 97},
+        {64, 64, 513},  {31, 33, 640}, {5, 5, 20000}, {130, 4, 255}, {1, 600, 40},  {48, 16, 4096},
+        {16, 48, 4097}, {1040, 3, 64}, {3, 1040, 64}};
+    const gnomon_gemm_options o = bf16(1, 0);
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        for (int kind = 0; kind < 3; kind++) {
+            owned a = make_matrix(shapes[s][0], shapes[s][2], GNOMON_F32, ROW_MAJOR);
+            owned b = make_matrix(shapes[s][2], shapes[s][1], kind % 2 ? GNOMON_F16 : GNOMON_F32,
+                                  ROW_MAJOR);
+            owned c = make_matrix(shapes[s][0], shapes[s][1], GNOMON_F32, ROW_PADDED);
+            fill(&a.m, kind, s);
+            fill(&b.m, kind, s + 100);
+            ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, &o));
+            check(&a.m, &b.m, &c.m, 1, 0, NULL, "sizes");
+            check_sentinels(&c);
+            free_matrix(&a);
+            free_matrix(&b);
+            free_matrix(&c);
+        }
+    }
+}
+
+/* Numbers that slices hold wholly have exact products. */
+static void integers_are_exact(void **state)
+{
+    (void)state;
+    enum { M = 20, N = 21, K = 200 };
+    const gnomon_gemm_options o = bf16(1, 0);
+    owned a = make_matrix(M, K, GNOMON_F32, ROW_MAJOR);
+    owned b = make_matrix(K, N, GNOMON_F32, ROW_MAJOR);
+    owned c = make_matrix(M, N, GNOMON_F32, ROW_MAJOR);
+    uint64_t random = 5;
+    for (int64_t i = 0; i < M * K; i++)
+        ((float *)a.m.data)[i] = (float)(next_random(&random) % 201) - 100;
+    for (int64_t i = 0; i < N * K; i++)
+        ((float *)b.m.data)[i] = (float)(next_random(&random) % 401) - 200;
+    ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, &o));
+    for (int64_t i = 0; i < M; i++) {
+        for (int64_t j = 0; j < N; j++) {
+            double sum = 0;
+            for (int64_t p = 0; p < K; p++)
+                sum += element(&a.m, i, p) * element(&b.m, p, j);
+            assert_true(element(&c.m, i, j) == sum);
+        }
+    }
+    free_matrix(&a);
+    free_matrix(&b);
+    free_matrix(&c);
+}
+
+/* Lines of all magnitudes: each is scaled for itself. Numbers below the normal range too. */
+static void whole_range(void **state)
+{
+    (void)state;
+    enum { M = 34, N = 19, K = 300 };
+    const gnomon_gemm_options o = bf16(1, 0);
+    static const int exponents[] = {-148, -140, -127, -126, -100, -3, 0, 60, 100, 127};
+    enum { COUNT = sizeof exponents / sizeof exponents[0] };
+    for (int which = 0; which < COUNT; which++) {
+        owned a = make_matrix(M, K, GNOMON_F32, which % 2 ? ROW_MAJOR : COL_MAJOR);
+        owned b = make_matrix(K, N, which % 3 ? GNOMON_F32 : GNOMON_F16, ROW_MAJOR);
+        owned c = make_matrix(M, N, GNOMON_F64, ROW_MAJOR);
+        fill(&a.m, 0, 10);
+        fill(&b.m, 0, 11);
+        for (int64_t i = 0; i < M; i++)
+            for (int64_t p = 0; p < K; p++)
+                set_element(&a.m, i, p, ldexp(element(&a.m, i, p), exponents[(which + i) % COUNT]));
+        for (int64_t j = 0; b.m.dtype == GNOMON_F32 && j < N; j++)
+            for (int64_t p = 0; p < K; p++)
+                set_element(&b.m, p, j, ldexp(element(&b.m, p, j), exponents[j % COUNT]));
+        if (by_slices()) { /* the plain product would overflow */
+            ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, &o));
+            check(&a.m, &b.m, &c.m, 1, 0, NULL, "range");
+        }
+        free_matrix(&a);
+        free_matrix(&b);
+        free_matrix(&c);
+    }
+}
+
+/* Numbers far below the largest of their line keep their digits where they alone count. */
+static void range_within_a_line(void **state)
+{
+    (void)state;
+    enum { M = 18, N = 20, K = 128 };
+    const gnomon_gemm_options o = bf16(1, 0);
+    owned a = make_matrix(M, K, GNOMON_F32, ROW_MAJOR);
+    owned b = make_matrix(K, N, GNOMON_F32, ROW_MAJOR);
+    owned c = make_matrix(M, N, GNOMON_F32, ROW_MAJOR);
+    fill(&a.m, 0, 21);
+    fill(&b.m, 0, 22);
+    for (int64_t i = 0; i < M; i++) {
+        for (int64_t p = 0; p < K; p++)
+            set_element(&a.m, i, p, ldexp(element(&a.m, i, p), p % 2 ? 30 : -30));
+    }
+    for (int64_t p = 1; p < K; p += 2)
+        for (int64_t j = 0; j < N; j++)
+            set_element(&b.m, p, j, 0); /* only the small ones meet anything */
+    ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, &o));
+    check(&a.m, &b.m, &c.m, 1, 0, NULL, "a line's range");
+    free_matrix(&a);
+    free_matrix(&b);
+    free_matrix(&c);
+}
+
+/* As the sum of products in fp64 has them, NaN, infinities of both signs, and 0 times infinity. */
+static void nonfinite_values_pass(void **state)
+{
+    (void)state;
+    enum { M = 40, N = 37, K = 200 };
+    const gnomon_gemm_options o = bf16(1, 0);
+    for (int layout = 0; layout < 4; layout++) {
+        owned a = make_matrix(M, K, GNOMON_F32, layout % 2 ? COL_MAJOR : ROW_MAJOR);
+        owned b = make_matrix(K, N, layout % 3 ? GNOMON_F32 : GNOMON_F16,
+                              layout / 2 ? COL_MAJOR : ROW_MAJOR);
+        owned c = make_matrix(M, N, GNOMON_F32, ROW_MAJOR);
+        fill(&a.m, 1, 12);
+        fill(&b.m, 1, 13);
+        set_element(&a.m, 3, 150, (double)NAN);
+        set_element(&a.m, 30, 10, -(double)INFINITY);
+        set_element(&a.m, 31, 11, (double)INFINITY);
+        set_element(&a.m, 31, 190, -(double)INFINITY);
+        set_element(&a.m, 12, 61, 0);
+        set_element(&a.m, 0, 0, (double)INFINITY);
+        set_element(&b.m, 61, 34, (double)INFINITY);
+        set_element(&b.m, 0, 5, 0);
+        set_element(&b.m, 0, 36, -(double)INFINITY);
+        set_element(&b.m, 199, 20, (double)NAN);
+        ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, &o));
+        for (int64_t i = 0; i < M; i++) {
+            for (int64_t j = 0; j < N; j++) {
+                const double x = element(&c.m, i, j);
+                double sum = 0;
+                for (int64_t p = 0; p < K; p++)
+                    sum += element(&a.m, i, p) * element(&b.m, p, j);
+                if (isnan(sum))
+                    assert_true(isnan(x));
+                else if (isinf(sum))
+                    assert_true(x == sum);
+                else
+                    assert_true(fabs(x - sum) <= 65 * 0x1p-24 * sum);
+            }
+        }
+        free_matrix(&a);
+        free_matrix(&b);
+        free_matrix(&c);
+    }
+}
+
+/* Errors beside a chain of fp32 fused multiply-adds. */
+static void accurate_at_every_length(void **state)
+{
+    (void)state;
+    enum { M = 16, N = 16 };
+    const gnomon_gemm_options o = bf16(1, 0);
+    for (int kind = 0; kind < 2; kind++) {
+        for (int64_t k = 32; k <= 1 << 15; k *= 4) {
+            owned a = make_matrix(M, k, GNOMON_F32, ROW_MAJOR);
+            owned b = make_matrix(k, N, GNOMON_F32, COL_MAJOR);
+            owned c = make_matrix(M, N, GNOMON_F32, ROW_MAJOR);
+            double ours = 0, plain = 0;
+            fill(&a.m, kind, 8);
+            fill(&b.m, kind, 9);
+            ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, &o));
+            for (int64_t i = 0; i < M; i++) {
+                for (int64_t j = 0; j < N; j++) {
+                    float chain = 0;
+                    double sum = 0;
+                    for (int64_t p = 0; p < k; p++) {
+                        const double x = element(&a.m, i, p), y = element(&b.m, p, j);
+                        chain = fmaf((float)x, (float)y, chain);
+                        sum += x * y;
+                    }
+                    ours += (element(&c.m, i, j) - sum) * (element(&c.m, i, j) - sum);
+                    plain += ((double)chain - sum) * ((double)chain - sum);
+                }
+            }
+            assert_true(sqrt(ours) <= (by_slices() ? 0.95 : 1) * sqrt(plain));
+            free_matrix(&a);
+            free_matrix(&b);
+            free_matrix(&c);
+        }
+    }
+}
+
+/* Threads, memory limits, layouts and other rows and columns leave no trace. */
+static void same_bits(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {
+        {70, 45, 700}, {3, 90, 1000}, {90, 3, 1000}, {33, 33, 9000}, {1100, 520, 70}};
+    static const int64_t limits[] = {0, 300000, 1000000};
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+        const int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
+        owned a = make_matrix(m, k, GNOMON_F32, ROW_MAJOR);
+        owned b = make_matrix(k, n, s % 2 ? GNOMON_F16 : GNOMON_F32, ROW_MAJOR);
+        owned first = make_matrix(m, n, GNOMON_F64, ROW_MAJOR);
+        const gnomon_gemm_options o = bf16(1, 0);
+        fill(&a.m, 2, 14);
+        fill(&b.m, 2, 15);
+        ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &first.m, &o));
+        check(&a.m, &b.m, &first.m, 1, 0, NULL, "same bits");
+        for (int threads = 1; threads <= 4; threads++) {
+            for (size_t l = 0; l < sizeof limits / sizeof limits[0]; l++) {
+                gnomon_context *other = make_context(threads, limits[l]);
+                owned c = make_matrix(m, n, GNOMON_F64, COL_MAJOR);
+                ASSERT_OK(other, gnomon_gemm(other, &a.m, &b.m, &c.m, &o));
+                assert_same_bits(&c.m, &first.m, "threads and limits");
+                free_matrix(&c);
+                gnomon_context_destroy(other);
+            }
+        }
+        /* some rows and columns alone, in other layouts */
+        const int64_t rows = m / 2 + 1, cols = n / 3 + 1;
+        owned at = make_matrix(k, rows, GNOMON_F32, s % 2 ? COL_PADDED : ROW_MAJOR);
+        owned bt = make_matrix(cols, k, b.m.dtype, s % 3 ? SPREAD : COL_MAJOR);
+        owned ct = make_matrix(rows, cols, GNOMON_F64, ROW_MAJOR);
+        for (int64_t p = 0; p < k; p++) {
+            for (int64_t i = 0; i < rows; i++)
+                set_element(&at.m, p, i, element(&a.m, m - rows + i, p));
+            for (int64_t j = 0; j < cols; j++)
+                set_element(&bt.m, j, p, element(&b.m, p, j));
+        }
+        const gnomon_matrix some = gnomon_matrix_transposed(&at.m),
+                            others = gnomon_matrix_transposed(&bt.m);
+        ASSERT_OK(ctx, gnomon_gemm(ctx, &some, &others, &ct.m, &o));
+        for (int64_t j = 0; j < cols; j++)
+            for (int64_t i = 0; i < rows; i++)
+                assert_true(element(&ct.m, i, j) == element(&first.m, m - rows + i, j));
+        free_matrix(&at);
+        free_matrix(&bt);
+        free_matrix(&ct);
+        free_matrix(&a);
+        free_matrix(&b);
+        free_matrix(&first);
+    }
+}
+
+/* It is another arithmetic, and only where the level has it. */
+static void only_where_the_level_has_it(void **state)
+{
+    (void)state;
+    const gnomon_gemm_options o = bf16(1, 0);
+    for (int64_t k = 31; k <= 500; k += 469) {
+        owned a = make_matrix(30, k, GNOMON_F32, ROW_MAJOR);
+        owned b = make_matrix(k, 30, GNOMON_F32, ROW_MAJOR);
+        owned plain = make_matrix(30, 30, GNOMON_F64, ROW_MAJOR);
+        owned c = make_matrix(30, 30, GNOMON_F64, ROW_MAJOR);
+        int64_t others = 0;
+        fill(&a.m, 0, 16);
+        fill(&b.m, 0, 17);
+        ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &plain.m, NULL));
+        ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, &o));
+        for (int64_t i = 0; i < 30; i++)
+            for (int64_t j = 0; j < 30; j++)
+                others += element(&c.m, i, j) != element(&plain.m, i, j);
+        assert_true(by_slices() && k >= 32 ? others > 500 : others == 0);
+        free_matrix(&a);
+        free_matrix(&b);
+        free_matrix(&plain);
+        free_matrix(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(types_and_layouts),           cmocka_unit_test(sizes),
+        cmocka_unit_test(integers_are_exact),          cmocka_unit_test(whole_range),
+        cmocka_unit_test(range_within_a_line),         cmocka_unit_test(nonfinite_values_pass),
+        cmocka_unit_test(accurate_at_every_length),    cmocka_unit_test(same_bits),
+        cmocka_unit_test(only_where_the_level_has_it),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
