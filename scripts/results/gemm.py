@@ -49,6 +49,44 @@ def cpu(record):
     return text + table(["threads", "m × n × k", "fp32 × fp16", "fp32 × fp32", "SGEMM", "fp32 × fp16 / SGEMM", "fp32 × fp32 / SGEMM"], rows)
 
 
+def units(record):
+    """The form BF16 on a CPU with AMX."""
+    sizes = sorted({r["k"] for r in record["accuracy"]})
+    names = list(dict.fromkeys(r["data"] for r in record["accuracy"]))
+    cells = {(r["data"], r["k"]): r for r in record["accuracy"]}
+    both = (("bf16_error", "sgemm_error"), ("single_bf16_error", "single_sgemm_error"))
+    ratios = [r[ours] / r[theirs] for r in record["accuracy"] for ours, theirs in both]
+    entry = max(max(r["bf16_entry_u"], r["single_bf16_entry_u"]) for r in record["accuracy"])
+    text = (f"\n## CPU with AMX, the form BF16\n\n{record['cpu']}; commit {record['commit']}; {record['settings']}. "
+            f"OpenBLAS {record['openblas'].split()[1]}.\n\n### Error\n\n‖C − exact‖_F / ‖exact‖_F beside SGEMM's, of fp32 × fp16 / "
+            "fp32 × fp32 (B normal, not rounded):\n\n")
+    text += table(["A", *map(power, sizes)],
+                  [[name] + [" / ".join(f"{cells[name, k][ours] / cells[name, k][theirs]:.2f}" for ours, theirs in both) for k in sizes]
+                   for name in names])
+    text += (f"\nOf {len(ratios)} cases the error is above SGEMM's in {sum(r > 1 for r in ratios)}, at most {max(ratios):.2f} times as "
+             f"large. The largest |C − exact| / (|A||B|) of an entry is {entry:.1f} u, where the header guarantees 68.\n\n### Speed\n\n"
+             f"GFLOP/s by the median of {record['rounds']} interleaved runs, `AUTO` / `BF16` and SGEMM, and how many times as fast as "
+             "SGEMM `BF16` is, by medians and by the least times; with one thread by its processor time.\n\n")
+    rows = []
+    for s in record["speed"]:
+        flops = 2e-6 * s["m"] * s["n"] * s["k"]
+        rows.append([s["threads"], f"{s['m']} × {s['n']} × {s['k']}"] +
+                    [f"{flops / s[way + '_ms']:.0f} / {flops / s[way + '_bf16_ms']:.0f}" for way in ("mixed", "single")] +
+                    [f"{flops / s['sgemm_ms']:.0f}"] +
+                    [f"{s['sgemm_ms'] / s[way + '_bf16_ms']:.2f}, {s['sgemm_least_ms'] / s[way + '_bf16_least_ms']:.2f}"
+                     for way in ("mixed", "single")])
+    text += table(["threads", "m × n × k", "fp32 × fp16", "fp32 × fp32", "SGEMM", "fp32 × fp16 beside SGEMM", "fp32 × fp32 beside SGEMM"], rows)
+    roofs = load("roofline-amx.json")
+    if roofs:
+        ceiling = max(2e-9 * c["rate"] for c in roofs["ceilings"] if c["what"] == "bf16 amx" and c["threads"] == 1)
+        sgemm = max(2e-6 * s["m"] * s["n"] * s["k"] / s["sgemm_ms"] for s in record["speed"] if s["threads"] == 1)
+        text += (f"\nThe matrix unit of a core reached {ceiling:,.0f} GFLOP/s there with products alone ([roofline.md](roofline.md)), so "
+                 f"five products have a ceiling of {ceiling / 5:.0f} GFLOP/s and six of {ceiling / 6:.0f}, {ceiling / 5 / sgemm:.1f} and "
+                 f"{ceiling / 6 / sgemm:.1f} times SGEMM's best, packing not counted. Two threads had times that varied by a factor of two "
+                 "from call to call.\n")
+    return text
+
+
 def gpu(name, results):
     text = f"\n## {name}\n"
     errors = [r for r in results if r["what"] == "error"]
@@ -90,6 +128,9 @@ whose entries then leave fp16's range (with them, and γ = 0.001 as printed, no 
 
 """
     text += cpu(record)
+    amx = load("gemm-cpu-amx.json")
+    if amx:
+        text += units(amx)
     for name, programs in sorted(gpu_records().items()):
         if "gemm" in programs:
             text += gpu(name, programs["gemm"]["results"])

@@ -72,13 +72,21 @@ def curves(record, threads):
     return found
 
 
+def later(record):
+    """What was measured in a run of its own."""
+    commits = sorted({c["commit"] for c in record["cases"] if "commit" in c})
+    cases = [c for c in record["cases"] if "commit" in c]
+    return "".join(f"; {', '.join(f'`{level}`' for level in sorted({c['level'] for c in cases}))} with "
+                   f"{', '.join(map(str, sorted({c['threads'] for c in cases})))} threads: one round of commit {c}" for c in commits)
+
+
 def make():
     text = ("# What jobs reach of what the machine does\n\nFor each job its multiply-adds and bytes by definition: an exact search "
             "of q queries among n points of d dimensions has q n d multiply-adds (of bits: one a byte) and reads points and "
             "queries once; a self-join has half of n² d; passes of a factorisation count each. Its roof is "
             "the longer of two times: the multiply-adds at the machine's own rate, and the bytes at its rate of reads from memory. Cells "
             "are milliseconds of the quickest of a few rounds, and the roof's share of them in brackets. The machine's rates are "
-            "measured by `bench/cpu/ceilings.c`, the best of a few rounds (on the Xeon of two runs; '–' was not measured): chains of independent instructions on registers, reads of memory "
+            "measured by `bench/cpu/ceilings.c`, the best of a few rounds (on the Xeon of three runs; '–' was not measured): chains of independent instructions on registers, reads of memory "
             "that fits into the first cache, the second, and none; SGEMM is NumPy's BLAS. Jobs that 8-bit products "
             "may filter are held against those of their level, "
             "`avx2` and `avx512` against fp32's (their filter has 8- and 16-bit products too, so that more than all can be "
@@ -93,7 +101,7 @@ def make():
         found = True
         threads = sorted({c["threads"] for c in record["cases"]})
         text += (f"\n## {title}\n\n{record['cpu']}, {record['cores']} cores, commit {record['commit']}, the quickest of "
-                 f"{record['rounds']} rounds.\n\n{ceilings(record, sorted({c['threads'] for c in record['ceilings']}))}\n{of_jobs(record, threads)}\n")
+                 f"{record['rounds']} rounds{later(record)}.\n\n{ceilings(record, sorted({c['threads'] for c in record['ceilings']}))}\n{of_jobs(record, threads)}\n")
         for t in (threads[0], threads[-1]):
             text += plot(f"roofline-{short}-{t}", f"Roofs and jobs, {t} thread" + "s" * (t > 1), "multiply-adds a byte",
                          "10^9 multiply-adds/s", curves(record, t), key="outside right font ',9'") + "\n"
