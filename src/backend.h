@@ -10,7 +10,7 @@
 #include <gnomon/base.h>
 
 /* Raised whenever the table or a job struct changes; both sides must agree. */
-enum { GNOMON_DEVICE_INTERFACE = 21 };
+enum { GNOMON_DEVICE_INTERFACE = 22 };
 
 /* What a device may ask of the core while it does a job, from the calling thread. */
 typedef struct gnomon_device_host {
@@ -23,6 +23,10 @@ typedef struct gnomon_device_host {
     /* Names the argument, and the row and column there (-1: none), that the failure is about with
      * which the call is going to return: beside its reason, which names it too. */
     void (*about)(void *user, const char *argument, int64_t row, int64_t col);
+    /* Called once all input has been checked, before the first result is written, unless input is
+     * not checked at all: other devices may have parts of it. Ends the job unless it returns OK. */
+    gnomon_status (*checked)(void *user);
+    int64_t row; /* number of the job's first point or query, for reasons and 'about' */
 } gnomon_device_host;
 
 /* Defined by src/project: the points, the operator, the output and the scaling. */
@@ -57,6 +61,15 @@ typedef struct gnomon_device_table {
      * names the device. */
     gnomon_status (*open)(int device, void **state, char *why, size_t why_size);
     void (*close)(void *state);
+    /* The number of devices: NAME:all. NULL: it can't be told. */
+    int (*count)(void);
+    /* May be NULL, where memory is the host's alone. The states, of different devices, are going to
+     * have parts of the same jobs from now on, in threads of their own: views in the memory of any
+     * of them are taken by each. Fails where they would not compute the same bits. */
+    gnomon_status (*together)(void *const *states, int count, char *why, size_t why_size);
+    /* Returns when all that the caller's stream (NULL: the default one) has to do so far is done.
+     * May be NULL, too. */
+    gnomon_status (*await)(void *state, void *stream, char *why, size_t why_size);
 
     /* 1 when sketch (adjoint) can do this job; 0 declines it and says why. */
     int (*supports)(void *state, const struct gnomon_sketch_job *job, int adjoint, char *why,

@@ -28,6 +28,12 @@ static void about(void *user, const char *argument, int64_t row, int64_t col)
     call->col = col;
 }
 
+static gnomon_status checked(void *user)
+{
+    (void)user;
+    return GNOMON_OK;
+}
+
 void gnomon_device_again(gnomon_device_call *call)
 {
     call->why[0] = call->argument[0] = 0;
@@ -83,7 +89,7 @@ gnomon_status gnomon_device_run(gnomon_device_call *call, gnomon_context *ctx, g
     *done = false;
     *call = (gnomon_device_call){
         .ctx = ctx, .calls_back = step->calls_back, .phase = step->phase, .why = ""};
-    call->host = (gnomon_device_host){call, progress, parallel, about};
+    call->host = (gnomon_device_host){call, progress, parallel, about, checked, 0};
     call->must = where == GNOMON_BY_CONTEXT && gnomon_context_device(ctx) == GNOMON_DEVICE_PLUGIN;
     const bool ask = where == GNOMON_BY_CONTEXT && (call->must || !step->not_worth);
     for (int i = 0; ask && !*done; i++) {

@@ -37,12 +37,37 @@ static int read_index(const char **at)
     return digits > 0 && digits < 7 ? index : -1;
 }
 
+/* "0,2": indices with commas between. */
+static gnomon_status read_indices(const char *text, const char *at, gnomon_device_spec *spec)
+{
+    for (bool more = true; more;) {
+        const int index = read_index(&at);
+        GNOMON_FAIL_IF(index < 0 || (*at != 0 && *at != ','), NULL, GNOMON_ERROR_ARGUMENT,
+                       GNOMON_ARG("options.device") " is \"%.64s\"; behind the colon come indices, "
+                                                    "0 or more, with commas between, or all",
+                       text);
+        for (int i = 0; i < spec->count; i++)
+            GNOMON_FAIL_IF(spec->index[i] == index, NULL, GNOMON_ERROR_ARGUMENT,
+                           GNOMON_ARG("options.device") " is \"%.64s\"; it names device %d twice",
+                           text, index);
+        GNOMON_FAIL_IF(spec->count == GNOMON_DEVICES_MOST, NULL, GNOMON_ERROR_ARGUMENT,
+                       GNOMON_ARG("options.device") " is \"%.64s\"; it names more than %d devices",
+                       text, (int)GNOMON_DEVICES_MOST);
+        spec->index[spec->count++] = index;
+        more = *at == ',';
+        at += more;
+    }
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_device_read(const char *text, gnomon_device_spec *spec)
 {
-    static const char allowed[] = "it must be auto, cpu, or a device's name, as cuda, with an "
-                                  "index behind a colon or without";
-    *spec = (gnomon_device_spec){.kind = GNOMON_DEVICE_AUTO, .index = -1};
+    static const char allowed[] = "it must be auto, cpu, or a device's name, as cuda, with "
+                                  "indices behind a colon or without";
+    *spec = (gnomon_device_spec){.kind = GNOMON_DEVICE_AUTO};
     if (text == NULL || strcmp(text, "auto") == 0) return GNOMON_OK;
+    spec->all = strcmp(text, "auto:all") == 0;
+    if (spec->all) return GNOMON_OK;
     spec->kind = GNOMON_DEVICE_CPU;
     if (strcmp(text, "cpu") == 0) return GNOMON_OK;
     spec->kind = GNOMON_DEVICE_PLUGIN;
@@ -56,28 +81,8 @@ gnomon_status gnomon_device_read(const char *text, gnomon_device_spec *spec)
                    GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.device") " is \"%.64s\"; %s has no index", text, spec->name);
     if (text[length] == 0) return GNOMON_OK;
-    const char *at = text + length + 1;
-    int count = 0;
-    bool sound = true;
-    if (strcmp(at, "all") == 0) {
-        count = 2;
-        at += 3;
-    }
-    for (; *at != 0 && sound; count++) {
-        if (count > 0) sound = *at++ == ',';
-        const int index = read_index(&at);
-        if (count == 0) spec->index = index;
-        sound = sound && index >= 0;
-    }
-    GNOMON_FAIL_IF(!sound || count == 0, NULL, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("options.device") " is \"%.64s\"; behind the colon comes an index, 0 "
-                                                "or more",
-                   text);
-    GNOMON_FAIL_IF(count > 1, NULL, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("options.device") " is \"%.64s\"; several devices in one context are "
-                                                "not supported yet: name one, as %s:0",
-                   text, spec->name);
-    return GNOMON_OK;
+    spec->all = strcmp(text + length, ":all") == 0;
+    return spec->all ? GNOMON_OK : read_indices(text, text + length + 1, spec);
 }
 
 /* ---- finding ---- */
@@ -118,6 +123,68 @@ static bool own_folder(char folder[PATH_MAX])
     return true;
 }
 
+/* Which devices are wanted: true, and none where it is the current one. */
+static bool list_devices(const gnomon_device_spec *spec, const gnomon_device_table *table,
+                         int index[GNOMON_DEVICES_MOST], int *count, char *why, size_t why_size)
+{
+    memcpy(index, spec->index, sizeof spec->index);
+    *count = spec->count;
+    if (!spec->all) return true;
+    const int there = table->count ? table->count() : spec->kind == GNOMON_DEVICE_AUTO ? 0 : -1;
+    if (there < 0) {
+        snprintf(why, why_size, "it does not tell how many devices it has: name them");
+        return false;
+    }
+    *count = there < GNOMON_DEVICES_MOST ? there : GNOMON_DEVICES_MOST;
+    for (int i = 0; i < *count; i++)
+        index[i] = i;
+    return true;
+}
+
+/* Opens the devices that are wanted; under auto without those that can't be, which the reason
+ * tells. why: what they are, or why they can't be had, and then none is held. */
+static bool open_devices(gnomon_plugins *plugins, gnomon_plugin *plugin, const char *path,
+                         char *why, size_t why_size)
+{
+    const gnomon_device_spec *spec = &plugins->spec;
+    const gnomon_device_table *table = plugin->table;
+    int index[GNOMON_DEVICES_MOST], count, opened = 0;
+    void *state[GNOMON_DEVICES_MOST] = {NULL};
+    if (!list_devices(spec, table, index, &count, why, why_size)) return false;
+    if (count == 0) {
+        const gnomon_status status = table->open(-1, &plugin->state, why, why_size);
+        return status == GNOMON_OK;
+    }
+    char first[256] = "", said[256] = "";
+    bool sound = true;
+    for (int i = 0; i < count && sound; i++) {
+        said[0] = 0;
+        sound = table->open(index[i], &state[opened], said, sizeof said) == GNOMON_OK;
+        if (sound) {
+            if (opened == 0) memcpy(first, said, sizeof first);
+            index[opened++] = index[i];
+        } else if (count > 1 && spec->kind == GNOMON_DEVICE_AUTO) {
+            say(plugins, "%s: device %d is left out: %.200s", path, index[i],
+                said[0] ? said : "it gave no reason");
+            sound = true;
+        } else if (count > 1) {
+            snprintf(why, why_size, "device %d: %s", index[i],
+                     said[0] ? said : "it gave no reason");
+        }
+    }
+    if (count == 1 || opened == 1) snprintf(why, why_size, "%s", opened == 1 ? first : said);
+    sound = sound && opened > 0;
+    plugin->state = state[0];
+    if (sound && opened > 1) {
+        sound = gnomon_devices_make(table, index, state, opened, &plugin->table, &plugin->state,
+                                    why, why_size);
+        if (sound) snprintf(why, why_size, "%d x %s", opened, first);
+    }
+    for (int i = 0; i < opened && !sound; i++)
+        table->close(state[i]);
+    return sound;
+}
+
 /* Checks and opens what the library offers; the reason says what is wrong with it. */
 static bool take(gnomon_plugins *plugins, const char *kind, void *library, const char *path)
 {
@@ -138,15 +205,15 @@ static bool take(gnomon_plugins *plugins, const char *kind, void *library, const
             table->interface_version, (int)GNOMON_DEVICE_INTERFACE);
         return false;
     }
+    gnomon_plugin *plugin = &plugins->open[plugins->count];
+    *plugin = (gnomon_plugin){.library = library, .table = table};
+    snprintf(plugin->kind, sizeof plugin->kind, "%s", kind);
     char why[384] = "";
-    void *state = NULL;
-    if (table->open(plugins->spec.index, &state, why, sizeof why) != GNOMON_OK) {
+    if (!open_devices(plugins, plugin, path, why, sizeof why)) {
         say(plugins, "%s declined: %s", path, why[0] ? why : "it gave no reason");
         return false;
     }
-    gnomon_plugin *plugin = &plugins->open[plugins->count++];
-    *plugin = (gnomon_plugin){.library = library, .table = table, .state = state};
-    snprintf(plugin->kind, sizeof plugin->kind, "%s", kind);
+    plugins->count++;
     snprintf(plugin->name, sizeof plugin->name, "%s", why);
     say(plugins, "%s: %s", path, why[0] ? why : "in use");
     return true;

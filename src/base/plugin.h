@@ -7,27 +7,35 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum { GNOMON_DEVICE_NAME = 32, GNOMON_DEVICES = 4 };
+enum { GNOMON_DEVICE_NAME = 32, GNOMON_DEVICES = 4, GNOMON_DEVICES_MOST = 16 };
 
-/* "auto", "cpu", "NAME", "NAME:INDEX". */
+/* "auto", "cpu", "NAME", "NAME:INDEX", "NAME:INDEX,INDEX...", "NAME:all"; of several devices a job
+ * is divided among them. "auto:all" is AUTO with all of every plugin's. */
 typedef struct gnomon_device_spec {
     gnomon_device kind; /* AUTO, CPU, or PLUGIN: of that name */
     char name[GNOMON_DEVICE_NAME];
-    int index; /* -1: the current one */
+    bool all;
+    int count;                      /* of indices; 0: the current device */
+    int index[GNOMON_DEVICES_MOST]; /* each once */
 } gnomon_device_spec;
 
-/* Reads what a caller gave; NULL is auto. Errors: ARGUMENT, UNSUPPORTED (several devices), texts in
- * the thread's slot. */
+/* Reads what a caller gave; NULL is auto. Errors: ARGUMENT, its text in the thread's slot. */
 gnomon_status gnomon_device_read(const char *text, gnomon_device_spec *spec);
 
-/* One device in use. */
+/* One device in use, or several that the core sees as one. */
 typedef struct gnomon_plugin {
     char kind[GNOMON_DEVICE_NAME]; /* NAME of libgnomon_NAME.so */
     void *library;                 /* of dlopen */
     const gnomon_device_table *table;
     void *state;    /* of table->open */
-    char name[128]; /* of the device, as open gave it */
+    char name[128]; /* of the device, as open gave it; "2 x NAME" */
 } gnomon_plugin;
+
+/* Makes one of several devices of a plugin, which its close closes: src/devices. False, with the
+ * reason in why and nothing closed, when they can't be one. */
+bool gnomon_devices_make(const gnomon_device_table *of, const int *index, void **states, int count,
+                         const gnomon_device_table **table, void **state, char *why,
+                         size_t why_size);
 
 /* Those of a context. */
 typedef struct gnomon_plugins {

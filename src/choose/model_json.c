@@ -82,7 +82,7 @@ static gnomon_status read_model(gnomon_context *ctx, json_t *root, gnomon_model 
                    "model: \"name\" must have 1 to %d bytes", (int)sizeof m->name - 1);
     /* devices are plugins, by their names: see gnomon_context_options */
     gnomon_device_spec spec;
-    GNOMON_FAIL_IF(gnomon_device_read(device, &spec) != GNOMON_OK || spec.index >= 0 ||
+    GNOMON_FAIL_IF(gnomon_device_read(device, &spec) != GNOMON_OK || spec.count > 0 || spec.all ||
                        spec.kind == GNOMON_DEVICE_AUTO,
                    ctx, GNOMON_ERROR_DATA,
                    "model: \"device\" must be cpu or a device's name, such as cuda");

@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 extern "C" {
 #include "backend.h"
@@ -99,6 +100,45 @@ static void close_device(void *state)
 {
     const call on(state);
     close_state(on.s);
+}
+
+static int count_devices(void)
+{
+    return gcu_gpu_count();
+}
+
+/* Peer access makes copies between GPUs direct; without it the driver takes them over the host. */
+static gnomon_status together(void *const *states, int count, char *text, size_t size)
+{
+    const gcu_why why = {text, size};
+    for (int i = 0; i < count; i++) {
+        const call on(states[i]);
+        const gcu_gpu *gpu = &on.s->gpu, *first = &static_cast<gcu_state *>(states[0])->gpu;
+        if (strcmp(gpu->name, first->name) != 0 || gpu->sms != first->sms)
+            return gcu_fail(why, GNOMON_ERROR_ARGUMENT,
+                            "GPU %d is %s, GPU %d is %s: those of one context must be alike",
+                            first->device, first->name, gpu->device, gpu->name);
+        on.s->others = 0;
+        for (int o = 0; o < count; o++) {
+            const int other = static_cast<gcu_state *>(states[o])->gpu.device;
+            int can = 0;
+            if (o == i || other >= 64) continue;
+            on.s->others |= 1ull << other;
+            if (cudaDeviceCanAccessPeer(&can, gpu->device, other) == cudaSuccess && can)
+                cudaDeviceEnablePeerAccess(other, 0);
+            cudaGetLastError(); /* another context may have enabled it */
+        }
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status await(void *state, void *stream, char *text, size_t size)
+{
+    const call on(state);
+    const gcu_why why = {text, size};
+    GCU_TRY(why, cudaStreamSynchronize(stream ? static_cast<cudaStream_t>(stream)
+                                              : cudaStreamLegacy));
+    return GNOMON_OK;
 }
 
 static bool sketch_supported(const gcu_state *s, const gnomon_sketch_job *job, gcu_why why)
@@ -327,6 +367,9 @@ gnomon_plugin_entry(void)
         "cuda",
         open_device,
         close_device,
+        count_devices,
+        together,
+        await,
         supports,
         sketch,
         adjoint,

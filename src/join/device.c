@@ -16,11 +16,21 @@
 typedef struct receiver {
     gnomon_join_state *join;
     gnomon_join_job job;
+    bool dealt; /* all rows are */
     /* of a join by hashing */
     gnomon_join_plan plan;
     gnomon_hasher *hasher;
     uint64_t multipliers[GNOMON_JOIN_DEPTHS + 1];
 } receiver;
+
+/* All of them at once. */
+static void rows(void *user, int64_t *first, int64_t *end)
+{
+    receiver *t = user;
+    *end = t->join->p.rows;
+    *first = t->dealt ? *end : t->join->options.first_row;
+    t->dealt = true;
+}
 
 static gnomon_status check(void *user)
 {
@@ -103,7 +113,7 @@ static gnomon_status run(gnomon_device_call *call, void *user)
 {
     receiver *t = user;
     gnomon_join_state *join = t->join;
-    const gnomon_join_host calls = {t, make_plan, check, emit};
+    const gnomon_join_host calls = {t, rows, make_plan, check, emit};
     t->job.host = &call->host;
     t->job.calls = &calls;
     const gnomon_status status =
@@ -147,7 +157,6 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
                           .metric = o->metric,
                           .threshold = o->threshold,
                           .device_stream = o->device_stream,
-                          .first_row = o->first_row,
                           .want_pairs = o->sink != NULL || o->top > 0 || o->max_pairs > 0 ||
                                         o->p_counts != NULL || o->q_counts != NULL,
                           .pair_room = join->pair_room,

@@ -46,6 +46,10 @@ typedef struct gnomon_join_tables {
 /* What the core does for a device in the middle of the work, from the calling thread. */
 typedef struct gnomon_join_host {
     void *user;
+    /* The next rows of P, [*first, *end), to be joined with Q; none: first is end. They ascend from
+     * call to call. Where want_pairs is set all pairs of these are handed over, up to *end, before
+     * the next call. */
+    void (*rows)(void *user, int64_t *first, int64_t *end);
     /* Plans a join by hashing; *out is good until the join returns. */
     gnomon_status (*plan)(void *user, const gnomon_join_sample *sample, gnomon_join_tables *out);
     /* Refuses points on the host that no join takes. A device that hands over pairs before it has
@@ -58,7 +62,7 @@ typedef struct gnomon_join_host {
     gnomon_status (*emit)(void *user, int64_t end, const gnomon_pair *pairs, int64_t count);
 } gnomon_join_host;
 
-/* Rows of P from first_row on with Q (q NULL: with P's own later rows). metric is L2, COSINE, IP or
+/* Rows of P, those that calls->rows tells, with Q (q NULL: with P's own later rows). metric is L2, COSINE, IP or
  * HAMMING; of JACCARD p_sets and q_sets are P and Q, on the host, their offsets checked and all
  * else as the caller gave it. Views lie on the host or on the device. The device refuses points
  * that no join takes, naming side, row and column. Where want_pairs is 0 it may count by itself and
@@ -68,7 +72,6 @@ typedef struct gnomon_join_job {
     const gnomon_csr *p_sets, *q_sets;
     gnomon_metric metric;
     double threshold; /* inclusive; IP: the least product */
-    int64_t first_row;
     int hashing; /* GNOMON_JOIN_MUST_HASH and the others; when it may be, rows of a sample: */
     const uint32_t *p_some, *q_some;
     int64_t p_some_count, q_some_count;

@@ -22,7 +22,8 @@ typedef struct gnomon_lsh_job {
     const gnomon_matrix *points; /* NULL: */
     const gnomon_csr *sets;      /* minhash */
     const gnomon_matrix *values; /* I32, n x count */
-    uint64_t *keys;              /* keys[t * n + i], as gnomon_lsh_keys makes them */
+    uint64_t *keys;              /* keys[t * key_stride + i], as gnomon_lsh_keys makes them */
+    int64_t key_stride;          /* n, or of more points whose keys lie there */
     const gnomon_lsh_rooms *rooms;
     int64_t tables, depth,
         coarse;                  /* for keys and tables: functions of a table, coarse ones first */

@@ -44,6 +44,7 @@ gnomon_status gnomon_lsh_keys(gnomon_context *ctx, const gnomon_lsh *index,
     gnomon_lsh_job job = gnomon_lsh_job_of(ctx, index, points, multipliers);
     bool done;
     job.keys = keys;
+    job.key_stride = gnomon_points_rows(points);
     GNOMON_TRY(gnomon_lsh_on_device(ctx, &job, &done));
     if (done) return GNOMON_OK;
     keying k = {.ctx = ctx,

@@ -1,6 +1,7 @@
 /* The GPU beside the CPU: every kind of operator, layout and element type, sizes that fit nothing,
  * ranges, pieces and batches, on fresh random points. What is exact is the CPU's sketch in fp64.
  * Exits with 77 where there is no GPU. GNOMON_TEST_REDUCED=1 runs a part, for slow checkers. */
+#include "device.h"
 #include "conformance.h"
 
 #include <gnomon/gemm.h>
@@ -23,7 +24,7 @@ static double worst[OPERATORS + 1]; /* error over bound */
 static gnomon_context *open_gpu(void)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = "cuda";
+    o.device = tested_device();
     gnomon_context *ctx = NULL;
     return gnomon_context_create(&o, &ctx) == GNOMON_OK ? ctx : NULL;
 }

@@ -408,6 +408,13 @@ static gnomon_status check(run *r)
     return r->job->calls->check(r->job->calls->user);
 }
 
+/* Rows of P that are to be joined here; false: no more. */
+static bool next_rows(run *r, int64_t *first, int64_t *end)
+{
+    r->job->calls->rows(r->job->calls->user, first, end);
+    return *first < *end;
+}
+
 /* ---- hashes ---- */
 
 /* The plan of a join by hashing, of points where they lie. */
@@ -450,42 +457,58 @@ static gnomon_status hash_all(run *r)
 
 /* ---- Q in one piece ---- */
 
+/* Bands of P's rows [row, end), which are there. */
+static gnomon_status do_rows(run *r, int64_t row, int64_t end)
+{
+    while (row < end) {
+        int64_t count, kept;
+        gnomon_status status = do_band(r, row - r->p.first, end - r->p.first, &count, &kept);
+        if (status != GNOMON_OK) return status;
+        row += count;
+        status = hand_band(r, kept, row, false);
+        if (status == GNOMON_OK) status = tell(r, row);
+        if (status != GNOMON_OK) return status;
+    }
+    return GNOMON_OK;
+}
+
+/* P on the GPU as a whole, and what the join needs of it beside. */
+static gnomon_status bring_all_of_p(run *r)
+{
+    gnomon_status status = bring(r, &r->p, 0, r->p.all.rows);
+    if (r->plan.one) { /* the same points, with limits of their own */
+        float *limits = static_cast<float *>(r->q.memory);
+        r->q = r->p;
+        r->q.raw = nullptr;
+        r->q.memory = r->q.limits = limits;
+        r->q.keys = nullptr;
+    }
+    if (status == GNOMON_OK) status = make_limits(r);
+    if (status == GNOMON_OK && r->job->hashing && !r->planned) status = hash_all(r);
+    return status;
+}
+
 static gnomon_status with_all_of_q(run *r)
 {
-    const int64_t rows = r->p.all.rows, each = r->plan.p_rows;
-    const bool whole = r->plan.one || (r->job->hashing && each >= rows);
-    const bool plans = whole && r->job->hashing && !r->planned;
-    int64_t first = whole ? 0 : r->job->first_row;
-    if (each < rows - first) {
-        const gnomon_status status = check(r);
-        if (status != GNOMON_OK) return status;
-    }
-    if (!r->plan.one) {
-        const gnomon_status status = bring(r, &r->q, 0, r->q.all.rows);
-        if (status != GNOMON_OK) return status;
-    }
-    for (; first < rows; first += each) {
-        const int64_t some = gnomon_min(each, rows - first);
-        gnomon_status status = bring(r, &r->p, first, some);
-        if (r->plan.one) { /* the same points, with limits of their own */
-            float *limits = static_cast<float *>(r->q.memory);
-            r->q = r->p;
-            r->q.raw = nullptr;
-            r->q.memory = r->q.limits = limits;
-            r->q.keys = nullptr;
+    const int64_t each = r->plan.p_rows;
+    const bool whole = each >= r->p.all.rows;
+    gnomon_status status = whole ? GNOMON_OK : check(r);
+    if (status == GNOMON_OK && !r->plan.one) status = bring(r, &r->q, 0, r->q.all.rows);
+    if (status == GNOMON_OK && whole) status = bring_all_of_p(r);
+    if (status != GNOMON_OK || r->again) return status;
+    for (int64_t first, end; next_rows(r, &first, &end);) {
+        if (whole) {
+            status = do_rows(r, first, end);
+            if (status != GNOMON_OK) return status;
+            continue;
         }
-        if (status == GNOMON_OK) status = make_limits(r);
-        if (status == GNOMON_OK && plans) status = hash_all(r);
-        if (r->again) return status;
-        for (int64_t row = whole ? r->job->first_row : 0; row < some && status == GNOMON_OK;) {
-            int64_t count, kept;
-            status = do_band(r, row, some, &count, &kept);
-            if (status != GNOMON_OK) break;
-            row += count;
-            status = hand_band(r, kept, first + row, false);
-            if (status == GNOMON_OK) status = tell(r, first + row);
+        for (; first < end; first += each) {
+            const int64_t some = gnomon_min(each, end - first);
+            status = bring(r, &r->p, first, some);
+            if (status == GNOMON_OK) status = make_limits(r);
+            if (status == GNOMON_OK) status = do_rows(r, first, first + some);
+            if (status != GNOMON_OK) return status;
         }
-        if (status != GNOMON_OK) return status;
     }
     return GNOMON_OK;
 }
@@ -557,15 +580,16 @@ static gnomon_status with_piece(run *r, int64_t first, int64_t q_first)
     return status;
 }
 
-static gnomon_status with_pieces_of_q(run *r)
+/* P's rows [first, end), some at a time. */
+static gnomon_status with_pieces(run *r, int64_t first, int64_t end)
 {
-    const int64_t rows = r->p.all.rows, each = r->plan.q_rows;
     const int64_t band = r->hashes.count > 0 ? r->job->band_rows : 0;
-    gnomon_status status = check(r);
-    r->fit = band > 0 ? gnomon_min(r->plan.p_rows, band) : r->plan.p_rows;
-    const int64_t most = r->fit;
-    for (int64_t first = r->job->first_row; status == GNOMON_OK && first < rows; first = r->end) {
-        r->end = gnomon_min(first + r->fit, rows);
+    const int64_t most = band > 0 ? gnomon_min(r->plan.p_rows, band) : r->plan.p_rows;
+    const int64_t each = r->plan.q_rows;
+    gnomon_status status = GNOMON_OK;
+    if (r->fit == 0) r->fit = most;
+    for (; status == GNOMON_OK && first < end; first = r->end) {
+        r->end = gnomon_min(first + r->fit, end);
         r->count = 0;
         r->starts.clear();
         status = bring(r, &r->p, first, r->end - first);
@@ -577,6 +601,15 @@ static gnomon_status with_pieces_of_q(run *r)
         if (r->count < r->job->pair_room / 4) r->fit = gnomon_min(2 * r->fit, most);
         if (status == GNOMON_OK) status = tell(r, r->end);
     }
+    return status;
+}
+
+static gnomon_status with_pieces_of_q(run *r)
+{
+    gnomon_status status = check(r);
+    r->fit = 0;
+    for (int64_t first, end; status == GNOMON_OK && next_rows(r, &first, &end);)
+        status = with_pieces(r, first, end);
     return status;
 }
 

@@ -234,11 +234,12 @@ static gnomon_status hand_over(run *r, int64_t end)
 
 /* ---- the job ---- */
 
-/* Bands of rows from the first that is wanted; 'band' rows at first. */
-static gnomon_status in_bands(run *r, int64_t band)
+/* Rows [row, end) in bands of *band rows. */
+static gnomon_status in_bands(run *r, int64_t row, int64_t end, int64_t *size)
 {
-    for (int64_t row = r->job->first_row; row < r->p_rows;) {
-        const int64_t rows = gnomon_min(band, r->p_rows - row);
+    int64_t band = *size;
+    while (row < end) {
+        const int64_t rows = gnomon_min(band, end - row);
         int64_t done;
         bool fits;
         gnomon_status status = candidates(r, row, row + rows, &done, &fits);
@@ -252,6 +253,7 @@ static gnomon_status in_bands(run *r, int64_t band)
         if (status != GNOMON_OK) return status;
         if (r->found < r->found_room / 4 && band < r->p_rows) band *= 2;
     }
+    *size = band;
     return GNOMON_OK;
 }
 
@@ -273,7 +275,7 @@ static gnomon_status work(run *r)
     const gnomon_join_job *job = r->job;
     gcu_set_memory *m = &r->memory;
     bool faulty = false, fits = false;
-    int64_t band = r->p_rows;
+    int64_t band = r->p_rows, first, end;
     gnomon_status status = gcu_set_room(m, NUMBERS, &r->numbers);
     if (status == GNOMON_OK)
         status = gcu_sets_bring(m, r->transfer, job->p_sets, job->q_sets, &r->sets, &faulty);
@@ -288,7 +290,8 @@ static gnomon_status work(run *r)
     snprintf(r->job->why, sizeof r->job->why, "%s",
              all ? "all sets meet" : "sets meet in the lists of their rarest members");
     const int held = m->count;
-    if (r->self && !all && job->first_row == 0) {
+    job->calls->rows(job->calls->user, &first, &end);
+    if (r->self && !all && first == 0 && end == r->p_rows) {
         status = make_sides(r, GCU_SETS_PRECEDING);
         if (status == GNOMON_OK) status = make_room(r);
         if (status == GNOMON_OK) status = at_once(r, &fits, &band);
@@ -297,7 +300,11 @@ static gnomon_status work(run *r)
     }
     status = make_sides(r, r->self ? GCU_SETS_LATER : GCU_SETS_EACH);
     if (status == GNOMON_OK) status = make_room(r);
-    return status == GNOMON_OK ? in_bands(r, band) : status;
+    while (status == GNOMON_OK && first < end) {
+        status = in_bands(r, first, end, &band);
+        job->calls->rows(job->calls->user, &first, &end);
+    }
+    return status;
 }
 
 /* What a join of these takes at least, in bytes: sets as they come, then lists and sizes. */

@@ -554,6 +554,7 @@ static gnomon_status verdict(run *r)
         return gcu_fail(r->why, GNOMON_ERROR_NONFINITE, "points has NaN or infinity in entry %llu",
                         first);
     const unsigned long long cols = (unsigned long long)r->job->points->cols;
+    first += (unsigned long long)r->job->host->row * cols;
     gcu_about(r->job->host, "points", (int64_t)(first / cols), (int64_t)(first % cols));
     return gcu_fail(r->why, GNOMON_ERROR_NONFINITE,
                     "points has NaN or infinity in row %llu, column %llu", first / cols,
@@ -573,6 +574,21 @@ static gnomon_status hand_array_over(run *r, const void *from, void *to, gnomon_
     const gnomon_status status = gcu_place_of(r->s, &host, "keys", &place, r->why);
     if (status != GNOMON_OK || count == 0) return status;
     return gcu_download(r->s, transfer, &there, &host, place, r->s->out, r->why);
+}
+
+static gnomon_status hand_keys_over(run *r, int64_t table, int64_t tables)
+{
+    const int64_t stride = r->job->key_stride;
+    gnomon_matrix host =
+        gnomon_matrix_rowmajor(r->job->keys + table * stride, GNOMON_U64, tables, r->n);
+    gnomon_matrix there = host;
+    host.row_stride = stride;
+    there.data = r->keys;
+    there.memory = GNOMON_DEVICE_MEMORY;
+    gcu_place place;
+    const gnomon_status status = gcu_place_of(r->s, &host, "keys", &place, r->why);
+    if (status != GNOMON_OK) return status;
+    return gcu_download(r->s, gcu_transfer_of(r->job), &there, &host, place, r->s->out, r->why);
 }
 
 static gnomon_status hand_table_over(run *r, const gcu_lsh_sorter *sorter, int64_t table, int which)
@@ -637,8 +653,9 @@ static gnomon_status groups(run *r)
         if (status == GNOMON_OK) status = verdict(r);
         if (status != GNOMON_OK) return status;
         if (job->keys) {
-            status =
-                hand_array_over(r, r->keys, job->keys + table * r->n, GNOMON_U64, tables * r->n);
+            if (table == 0) status = job->host->checked(job->host->user);
+            if (status == GNOMON_OK) status = hand_keys_over(r, table, tables);
+            if (status != GNOMON_OK) return status;
             GCU_TRY(r->why, cudaStreamSynchronize(r->s->out));
         }
         if (job->rooms) status = make_tables(r, table, tables);

@@ -213,15 +213,17 @@ static gnomon_status scan(run *r, const gnomon_matrix *x, int64_t row, int64_t c
     return GNOMON_OK;
 }
 
-/* Waits until all points have been scanned; fails with NONFINITE if one was bad. */
+/* Waits until all points have been scanned, those of other devices' parts too; fails with NONFINITE
+ * if one was bad. */
 static gnomon_status verdict(run *r)
 {
     unsigned long long first = 0;
     GCU_TRY(r->why,
             cudaMemcpyAsync(&first, r->first_bad, sizeof first, cudaMemcpyDeviceToHost, r->stream));
     GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
-    if (first == ~0ull) return GNOMON_OK;
+    if (first == ~0ull) return r->job->host->checked(r->job->host->user);
     const unsigned long long cols = (unsigned long long)r->job->x->cols;
+    first += (unsigned long long)r->job->host->row * cols;
     gcu_about(r->job->host, "x", (int64_t)(first / cols), (int64_t)(first % cols));
     return gcu_fail(r->why, GNOMON_ERROR_NONFINITE,
                     "x: element (%llu, %llu) is NaN or infinite; options.allow_nonfinite lets "

@@ -71,6 +71,14 @@ static cudaError_t upload_tables(gcu_gpu *gpu)
     return cudaSuccess;
 }
 
+int gcu_gpu_count(void)
+{
+    int count = 0;
+    if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+    cudaGetLastError();
+    return 0;
+}
+
 gnomon_status gcu_gpu_open(int device, gcu_gpu *gpu, char *why, size_t why_size)
 {
     int count = 0;
@@ -99,6 +107,7 @@ gnomon_status gcu_gpu_open(int device, gcu_gpu *gpu, char *why, size_t why_size)
     }
     *gpu = gcu_gpu{};
     gpu->device = device;
+    snprintf(gpu->name, sizeof gpu->name, "%s", properties.name);
     gpu->sms = properties.multiProcessorCount;
     gpu->major = properties.major;
     gpu->minor = properties.minor;

@@ -11,6 +11,7 @@
 
 struct gcu_gpu {
     int device;
+    char name[256];
     int sms;
     int major, minor; /* compute capability, or the lower one that GNOMON_CUDA_ARCH forces */
     size_t l2_bytes;
@@ -18,6 +19,8 @@ struct gcu_gpu {
     gcu_gaussian16 gaussian16; /* device tables of section 4.2 */
 };
 
+/* The number of visible GPUs. */
+int gcu_gpu_count(void);
 /* Takes GPU number 'device' (among those visible) into *gpu. On failure nothing is held and why
  * says what is wrong. */
 gnomon_status gcu_gpu_open(int device, gcu_gpu *gpu, char *why, size_t why_size);

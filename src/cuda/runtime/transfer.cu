@@ -35,7 +35,13 @@ gnomon_status gcu_place_of(gcu_state *s, const gnomon_matrix *m, const char *nam
             return gcu_fail(why, GNOMON_ERROR_ARGUMENT,
                             "%s.memory is 1 (cuda); its data is host memory that no GPU can use",
                             name);
-        if (at[0].type == cudaMemoryTypeDevice && at[0].device != s->gpu.device)
+        const bool own = at[0].type != cudaMemoryTypeDevice || at[0].device == s->gpu.device ||
+                         (s->others && at[1].device == s->gpu.device); /* it is mapped here, too */
+        if (!own && at[0].device < 64 && (s->others >> at[0].device & 1)) {
+            *place = GCU_PEER;
+            return GNOMON_OK;
+        }
+        if (!own)
             return gcu_fail(why, GNOMON_ERROR_ARGUMENT,
                             "%s lies in the memory of GPU %d; the context uses GPU %d", name,
                             at[0].device, s->gpu.device);
@@ -295,8 +301,36 @@ static char *device_at(const lines *l, const portion *p)
 /* Whether the copy engine can take the host's side as it is, at speed. */
 static bool direct(const lines *l, gcu_place place)
 {
+    if (place == GCU_PEER) return true; /* there is no other way */
     return place == GCU_PINNED && l->host_step == 1 &&
            (l->count == 1 || (l->host_line >= l->length && l->length * l->size >= short_line));
+}
+
+/* The host's side as it is. Lines of another GPU's memory may have steps: their elements are the
+ * lines of a copy, if they ascend. */
+static cudaError_t copy_direct(const lines *l, bool up, gcu_place place, cudaStream_t stream)
+{
+    const cudaMemcpyKind kind = place == GCU_PEER ? cudaMemcpyDefault
+                                : up              ? cudaMemcpyHostToDevice
+                                                  : cudaMemcpyDeviceToHost;
+    const int64_t here = l->device_line * l->size, there = l->host_line * l->size;
+    const bool steps = l->host_step != 1 || (l->count > 1 && l->host_line < l->length);
+    if (!steps)
+        return up ? copy_lines(l->device, here, l->host, there, l->length * l->size, l->count, kind,
+                               stream)
+                  : copy_lines(l->host, there, l->device, here, l->length * l->size, l->count, kind,
+                               stream);
+    const int64_t step = l->host_step * l->size;
+    const int64_t each = step >= l->size ? l->length : 1; /* elements of a copy */
+    cudaError_t error = cudaSuccess;
+    for (int64_t line = 0; line < l->count; line++)
+        for (int64_t i = 0; i < l->length && error == cudaSuccess; i += each) {
+            char *host = l->host + line * there + i * step;
+            char *device = l->device + line * here + i * l->size;
+            error = up ? copy_lines(device, l->size, host, step, l->size, each, kind, stream)
+                       : copy_lines(host, step, device, l->size, l->size, each, kind, stream);
+        }
+    return error;
 }
 
 gnomon_status gcu_upload(gcu_state *s, gcu_transfer t, const gnomon_matrix *from, gcu_place place,
@@ -305,8 +339,7 @@ gnomon_status gcu_upload(gcu_state *s, gcu_transfer t, const gnomon_matrix *from
     if (to->rows == 0 || to->cols == 0) return GNOMON_OK;
     const lines l = lines_of(from, to);
     if (direct(&l, place)) {
-        GCU_TRY(why, copy_lines(l.device, l.device_line * l.size, l.host, l.host_line * l.size,
-                                l.length * l.size, l.count, cudaMemcpyHostToDevice, stream));
+        GCU_TRY(why, copy_direct(&l, true, place, stream));
         return GNOMON_OK;
     }
     const gnomon_status status = open_stages(s, t.memory_limit, why);
@@ -383,8 +416,7 @@ gnomon_status gcu_download(gcu_state *s, gcu_transfer t, const gnomon_matrix *fr
     if (to->rows == 0 || to->cols == 0) return GNOMON_OK;
     const lines l = lines_of(to, from);
     if (direct(&l, place)) {
-        GCU_TRY(why, copy_lines(l.host, l.host_line * l.size, l.device, l.device_line * l.size,
-                                l.length * l.size, l.count, cudaMemcpyDeviceToHost, stream));
+        GCU_TRY(why, copy_direct(&l, false, place, stream));
         return GNOMON_OK;
     }
     gnomon_status status = open_stages(s, t.memory_limit, why);

@@ -12,6 +12,7 @@
 enum gcu_place {
     GCU_PAGEABLE, /* host memory that CUDA knows nothing of */
     GCU_PINNED,   /* page-locked or managed: CUDA copies it by itself */
+    GCU_PEER,     /* of another GPU that has a part of the job: as page-locked memory */
     GCU_DEVICE    /* memory that kernels on the state's GPU may use */
 };
 

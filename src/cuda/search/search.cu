@@ -480,7 +480,7 @@ static gnomon_status make_all(gcu_search *v)
 {
     const gnomon_metric metric = v->job->options->metric;
     if (v->made) return GNOMON_OK;
-    TRY(refuse(v, &v->queries, "queries", 0, nullptr));
+    TRY(refuse(v, &v->queries, "queries", v->job->host->row, nullptr));
     if (metric == GNOMON_COSINE) {
         const gcu_search_view x = view_of(&v->queries, nullptr);
         TRY(gcu_search_room(v, v->count, &v->query_inverse));
@@ -542,7 +542,7 @@ static gnomon_status search_small_batch(gcu_search *v, const gnomon_matrix *base
     const bool refused = notes->fault != ~0ull, broken = notes->base_fault != ~0ull;
     v->small_batch = !notes->declined && !refused && !broken;
     v->verified += (int64_t)notes->verified;
-    if (refused) TRY(refuse(v, &v->queries, "queries", 0, nullptr));
+    if (refused) TRY(refuse(v, &v->queries, "queries", v->job->host->row, nullptr));
     if (broken) TRY(refuse(v, base, "base", first, nullptr));
     if (!v->small_batch) return GNOMON_OK;
     const int64_t places = v->count * v->k;

@@ -2,6 +2,7 @@
  * same bits, wherever the points lie and in however many pieces they come; by hashing too, and in
  * bands. Exits with 77 where there is no GPU. GNOMON_TEST_REDUCED=1 runs a part, the argument
  * exact, hashes or sets those alone. */
+#include "device.h"
 #include "draw.cuh"
 #include "must.cuh"
 
@@ -563,20 +564,20 @@ static gnomon_context *open_context(const char *device, int64_t memory)
 
 int main(int argc, char **argv)
 {
-    gpu = open_context("cuda", 0);
+    gpu = open_context(tested_device(), 0);
     if (!gpu) {
         printf("skipped: %s\n", gnomon_last_error(nullptr));
         return 77;
     }
     seed();
     setenv("GNOMON_CUDA_MEMORY", "4", 1);
-    small = open_context("cuda", 0);
+    small = open_context(tested_device(), 0);
     setenv("GNOMON_CUDA_MEMORY", "24", 1);
-    medium = open_context("cuda", 0);
+    medium = open_context(tested_device(), 0);
     setenv("GNOMON_CUDA_MEMORY", "96", 1);
-    large = open_context("cuda", 0);
+    large = open_context(tested_device(), 0);
     unsetenv("GNOMON_CUDA_MEMORY");
-    tight = open_context("cuda", 1 << 20);
+    tight = open_context(tested_device(), 1 << 20);
     cpu = open_context("cpu", 0);
     if (!small || !medium || !large || !tight || !cpu) {
         printf("%s\n", gnomon_last_error(nullptr));

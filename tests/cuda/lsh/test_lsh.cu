@@ -3,6 +3,7 @@
  * run.
  *
  * Exits with 77 where there is no GPU. */
+#include "device.h"
 #include "draw.cuh"
 #include "must.cuh"
 
@@ -421,7 +422,7 @@ static void check_calls(void)
 int main(void)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = "cuda";
+    o.device = tested_device();
     if (gnomon_context_create(&o, &gpu) != GNOMON_OK) {
         printf("no GPU, nothing tested\n");
         return 77;

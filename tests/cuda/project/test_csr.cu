@@ -4,6 +4,7 @@
  * the GPU's memory; a second run. GNOMON_TEST_REDUCED=1 runs a part, for slow checkers.
  *
  * Exits with 77 where there is no GPU. */
+#include "device.h"
 #include "draw.cuh"
 #include "must.cuh"
 
@@ -648,7 +649,7 @@ static gnomon_context *open(const char *device, gnomon_progress_fn progress = nu
 
 static void test_cancelled()
 {
-    gnomon_context *ctx = open("cuda", cancel);
+    gnomon_context *ctx = open(tested_device(), cancel);
     gnomon_operator *op = make_operator(kinds[6], 4000, 5000, 9);
     const sparse x = make_sparse(40000, 5000, 2, GNOMON_F32, NORMAL, true);
     output y(40000, 4000, GNOMON_F32, ROWS, false, false);
@@ -665,7 +666,7 @@ int main()
     reduced = given && *given && strcmp(given, "0") != 0;
     seed();
     cpu = open("cpu");
-    gpu = open("cuda");
+    gpu = open(tested_device());
     if (!cpu || !gpu) {
         printf("skipped: no GPU\n");
         return 77;
@@ -687,10 +688,10 @@ int main()
     if (!reduced) test_cancelled();
     gnomon_context_destroy(gpu);
     setenv("GNOMON_CUDA_MEMORY", "40", 1);
-    gpu = open("cuda");
+    gpu = open(tested_device());
     unsetenv("GNOMON_CUDA_MEMORY");
     small = gpu;
-    gpu = open("cuda");
+    gpu = open(tested_device());
     test_batches();
     printf("sparse rows: %d checks, %d failures, error over bound at most %.3f\n", checks, failures,
            worst);

@@ -3,6 +3,7 @@
  * what is refused.
  *
  * usage: test_search [PART]      exits with 77 where there is no GPU */
+#include "device.h"
 #include "draw.cuh"
 
 #include <gnomon.h>
@@ -681,7 +682,7 @@ static void little_memory(void)
     setenv("GNOMON_CUDA_MEMORY", "8", 1);
     gnomon_context *before = gpu;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = "cuda";
+    options.device = tested_device();
     options.memory_limit = 64 << 20;
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) exit(1);
     points base = gaussian(60000, 64), queries = gaussian(30, 64);
@@ -717,7 +718,7 @@ int main(int argc, char **argv)
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     options.device = "cpu";
     if (gnomon_context_create(&options, &cpu) != GNOMON_OK) return 1;
-    options.device = "cuda";
+    options.device = tested_device();
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) {
         printf("no GPU: %s\n", gnomon_last_error(nullptr));
         return 77;

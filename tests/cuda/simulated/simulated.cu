@@ -20,13 +20,21 @@
 
 gnomon_status gcu_gpu_open(int device, gcu_gpu *gpu, char *why, size_t why_size)
 {
-    if (device > 0) {
-        snprintf(why, why_size, "the device index is %d; the visible GPUs are 0 to 0", device);
+    if (device >= SIMULATED_GPUS) {
+        snprintf(why, why_size, "the device index is %d; the visible GPUs are 0 to %d", device,
+                 SIMULATED_GPUS - 1);
         return GNOMON_ERROR_ARGUMENT;
     }
     *gpu = gcu_gpu{};
+    gpu->device = device;
+    cudaSetDevice(device);
     snprintf(why, why_size, "simulated GPU");
     return GNOMON_OK;
+}
+
+int gcu_gpu_count(void)
+{
+    return SIMULATED_GPUS;
 }
 
 void gcu_gpu_close(gcu_gpu *)

@@ -6,6 +6,8 @@
 
 #include <functional>
 
+enum { SIMULATED_GPUS = 3 };
+
 /* Puts work on a stream. */
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> run);
 /* Whether these bytes lie in one allocation, of device memory or page-locked. */

@@ -1,5 +1,6 @@
 /* The CUDA plugin's core on a simulated GPU: jobs cut into batches and pieces, transfers, checks,
  * memory that runs out. The kernels are a simple family on the host (simulated.cu). */
+#include "../device.h"
 #include "project.h"
 
 #include <gnomon/gemm.h>
@@ -10,7 +11,9 @@ static void *(*take)(size_t bytes, int device);
 static void (*give)(void *data);
 static void (*set)(size_t limit, uint64_t seed);
 static size_t (*in_use)(void);
-static gnomon_context *gpu, *cpu;
+static void (*limit)(int gpu, size_t bytes);
+static gnomon_context *gpu, *single, *cpu;
+static bool several; /* GPUs */
 
 /* ISO C has no cast from object to function. */
 static void find(void *library, const char *name, void *pointer)
@@ -20,10 +23,10 @@ static void find(void *library, const char *name, void *pointer)
     memcpy(pointer, &symbol, sizeof symbol);
 }
 
-static gnomon_context *make_gpu(int64_t memory_limit)
+static gnomon_context *make_gpu(const char *name, int64_t memory_limit)
 {
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = "cuda";
+    o.device = name;
     o.threads = 2;
     o.memory_limit = memory_limit;
     gnomon_context *ctx = NULL;
@@ -35,7 +38,9 @@ static int open_all(void **state)
 {
     (void)state;
     setenv("GNOMON_PLUGIN_DIR", SIMULATED, 1);
-    gpu = make_gpu((int64_t)8 << 20);
+    gpu = make_gpu(tested_device(), (int64_t)8 << 20);
+    single = make_gpu("cuda:0", (int64_t)8 << 20);
+    several = strcmp(tested_device(), "cuda") != 0;
     cpu = make_context(1, 0);
     void *library = dlopen(SIMULATED "/libgnomon_cuda.so", RTLD_NOW | RTLD_NOLOAD);
     if (!library) return 1;
@@ -43,6 +48,7 @@ static int open_all(void **state)
     find(library, "simulated_give", &give);
     find(library, "simulated_set", &set);
     find(library, "simulated_in_use", &in_use);
+    find(library, "simulated_limit", &limit);
     return 0;
 }
 
@@ -50,6 +56,7 @@ static int close_all(void **state)
 {
     (void)state;
     gnomon_context_destroy(gpu);
+    gnomon_context_destroy(single);
     gnomon_context_destroy(cpu);
     return in_use() == 0 ? 0 : 1;
 }
@@ -111,7 +118,9 @@ static void one_job(const any_operator *kind, const shape *s, gnomon_dtype dtype
         make_matrix(s->n, rows, gnomon_dtype_size(dtype) == 8 ? GNOMON_F64 : GNOMON_F32, y_layout);
     fill_random(&old.m, 4);
     owned expected = move(&old, PAGEABLE), first = move(&old, PAGEABLE);
+    owned alone = move(&old, PAGEABLE);
     ASSERT_OK(cpu, gnomon_sketch(cpu, op, &x.m, &expected.m, &o));
+    ASSERT_OK(single, gnomon_sketch(single, op, &x.m, &alone.m, &o));
     bool have_first = false;
     for (size_t l = 0; l < sizeof limits / sizeof *limits; l++)
         for (int places = 0; places < PLACES * PLACES; places++) {
@@ -135,6 +144,7 @@ static void one_job(const any_operator *kind, const shape *s, gnomon_dtype dtype
                     }
             }
             assert_same_bits(&got, &first.m, kind->name);
+            assert_same_bits(&got, &alone.m, "one GPU");
             to.m.memory = GNOMON_HOST;
             check_sentinels(&to);
             drop(&from, x_place);
@@ -145,6 +155,7 @@ static void one_job(const any_operator *kind, const shape *s, gnomon_dtype dtype
     free_matrix(&old);
     free_matrix(&expected);
     free_matrix(&first);
+    free_matrix(&alone);
     gnomon_operator_destroy(op);
 }
 
@@ -343,16 +354,17 @@ static void adjoint_of_nonfinite(void **state)
 {
     (void)state;
     gnomon_operator *op = make_operator(cpu, &simple, 11, 600);
-    owned y = make_matrix(40, 11, GNOMON_F32, ROW_PADDED), x = make_matrix(40, 600, GNOMON_F32, 0);
+    owned y = make_matrix(140, 11, GNOMON_F32, ROW_PADDED);
+    owned x = make_matrix(140, 600, GNOMON_F32, 0);
     fill_random(&y.m, 8);
     fill_random(&x.m, 9);
-    set_element(&y.m, 31, 7, NAN);
-    set_element(&y.m, 17, 10, INFINITY);
+    set_element(&y.m, 131, 7, NAN);
+    set_element(&y.m, 117, 10, INFINITY);
     for (int places = 0; places < PLACES * PLACES; places++) {
         owned from = move(&y, places % PLACES), to = move(&x, places / PLACES);
         set(in_use() + 20000, (uint64_t)places);
         ASSERT_FAILS(gpu, gnomon_adjoint(gpu, op, &from.m, &to.m, NULL), GNOMON_ERROR_NONFINITE,
-                     "y: element (17, 10) is NaN");
+                     "y: element (117, 10) is NaN");
         const gnomon_matrix got = as_host(&to.m);
         assert_same_bits(&got, &x.m, "x after NONFINITE");
         gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
@@ -374,22 +386,23 @@ static void nonfinite_is_named_and_nothing_written(void **state)
 {
     (void)state;
     static const size_t limits[] = {(size_t)1 << 30, 90000, 40000};
-    const shape s = {40, 11, 600, 0, 0, 0, 0};
+    const shape s = {160, 11, 600, 0, 0, 0, 0};
     gnomon_operator *op = make_operator(cpu, &blocks, s.k, s.d);
     for (size_t l = 0; l < sizeof limits / sizeof *limits; l++)
         for (int places = 0; places < PLACES * PLACES; places++) {
             owned x = make_matrix(s.n, s.d, GNOMON_F32, places % 2 ? COL_PADDED : ROW_PADDED);
             fill_random(&x.m, 8);
-            set_element(&x.m, 31, 7, NAN);
-            set_element(&x.m, 17, 599, INFINITY);
-            set_element(&x.m, 38, 0, -INFINITY);
+            /* of several GPUs the first has good rows alone */
+            set_element(&x.m, 137, 7, NAN);
+            set_element(&x.m, 93, 599, INFINITY);
+            set_element(&x.m, 150, 0, -INFINITY);
             owned y = make_matrix(s.n, s.k, GNOMON_F32, ROW_MAJOR);
             fill_random(&y.m, 9);
             owned from = move(&x, places % PLACES), to = move(&y, places / PLACES);
             set(in_use() + limits[l], (uint64_t)places);
             gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
             ASSERT_FAILS(gpu, gnomon_sketch(gpu, op, &from.m, &to.m, NULL), GNOMON_ERROR_NONFINITE,
-                         "x: element (17, 599) is NaN");
+                         "x: element (93, 599) is NaN");
             gnomon_matrix got = as_host(&to.m);
             assert_same_bits(&got, &y.m, "y after NONFINITE");
             /* A block away from the bad elements gives a result, but they are told all the same. */
@@ -398,7 +411,7 @@ static void nonfinite_is_named_and_nothing_written(void **state)
             got.cols = 2;
             got.memory = to.m.memory;
             ASSERT_FAILS(gpu, gnomon_sketch(gpu, op, &from.m, &got, &o), GNOMON_ERROR_NONFINITE,
-                         "(17, 599)");
+                         "(93, 599)");
             o.allow_nonfinite = 1;
             ASSERT_OK(gpu, gnomon_sketch(gpu, op, &from.m, &got, &o));
             drop(&from, places % PLACES);
@@ -418,7 +431,7 @@ static void streams(void **state)
     static const int64_t widths[] = {1, 37, 96, 400, 5000};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         for (int form = 0; form < 12; form++) {
-            const int64_t n = form % 3 ? 9 : 40, d = 1001;
+            const int64_t n = form % 3 ? 9 : form ? 40 : 200, d = 1001;
             const gnomon_dtype dtype = form % 4 == 3 ? GNOMON_F64 : GNOMON_F32;
             const gnomon_dtype y_type = form == 3 ? GNOMON_F32 : dtype;
             gnomon_operator *op = make_operator(cpu, kinds[k], 21, d);
@@ -469,7 +482,7 @@ static void streams_refuse(void **state)
     gnomon_sketch_options o = GNOMON_SKETCH_OPTIONS_INIT;
     o.beta = 1;
     ASSERT_FAILS(gpu, gnomon_stream_create(gpu, op, 3, GNOMON_F32, &o, &stream),
-                 GNOMON_ERROR_DEVICE, "cuda: options.beta is 1; a stream on the GPU takes 0 only");
+                 GNOMON_ERROR_DEVICE, "options.beta is 1; a stream on the GPU takes 0 only");
     assert_null(stream);
     ASSERT_OK(gpu, gnomon_stream_create(gpu, op, 3, GNOMON_F32, NULL, &stream));
     owned x = make_matrix(3, 96, GNOMON_F32, ROW_MAJOR), b = make_matrix(3, 96, GNOMON_I8, 0);
@@ -602,7 +615,7 @@ static int stop_soon(void *user, const char *phase, int64_t done, int64_t total)
 {
     (void)user;
     assert_string_equal(phase, "project");
-    assert_true(done <= total && total == 64);
+    assert_true(done <= total && total == 192);
     return ++reports > 0;
 }
 
@@ -610,12 +623,13 @@ static void cancelled(void **state)
 {
     (void)state;
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = "cuda";
+    options.device = tested_device();
     options.progress = stop_soon;
     gnomon_context *ctx;
     assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
     gnomon_operator *op = make_operator(cpu, &simple, 8, 2000);
-    owned x = make_matrix(64, 2000, GNOMON_F32, ROW_MAJOR), y = make_matrix(64, 8, GNOMON_F32, 0);
+    owned x = make_matrix(192, 2000, GNOMON_F32, ROW_MAJOR);
+    owned y = make_matrix(192, 8, GNOMON_F32, 0);
     fill_random(&x.m, 1);
     const size_t held = in_use();
     set(held + 100000, 1);
@@ -630,6 +644,32 @@ static void cancelled(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Of several GPUs one that is full fails the job, and nothing is written. */
+static void one_is_full(void **state)
+{
+    (void)state;
+    if (!several) skip();
+    gnomon_operator *op = make_operator(cpu, &simple, 8, 2000);
+    owned x = make_matrix(300, 2000, GNOMON_F32, ROW_MAJOR), y = make_matrix(300, 8, GNOMON_F32, 0);
+    fill_random(&x.m, 1);
+    fill_random(&y.m, 2);
+    owned before = move(&y, PAGEABLE);
+    for (int full = 0; full < 3; full++) {
+        char text[64];
+        snprintf(text, sizeof text, "cuda: device %d: one point needs ", full);
+        set((size_t)1 << 30, 5);
+        limit(full, 500);
+        ASSERT_FAILS(gpu, gnomon_sketch(gpu, op, &x.m, &y.m, NULL), GNOMON_ERROR_MEMORY, text);
+        assert_same_bits(&y.m, &before.m, "y after MEMORY");
+    }
+    set((size_t)1 << 30, 1);
+    ASSERT_OK(gpu, gnomon_sketch(gpu, op, &x.m, &y.m, NULL));
+    free_matrix(&x);
+    free_matrix(&y);
+    free_matrix(&before);
+    gnomon_operator_destroy(op);
+}
+
 static void which_gpu(void **state)
 {
     (void)state;
@@ -637,7 +677,7 @@ static void which_gpu(void **state)
     gnomon_context *ctx;
     o.device = "cuda:3";
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_ERROR_DEVICE);
-    if (!strstr(gnomon_last_error(NULL), "the device index is 3; the visible GPUs are 0 to 0"))
+    if (!strstr(gnomon_last_error(NULL), "the device index is 3; the visible GPUs are 0 to 2"))
         fail_msg("%s", gnomon_last_error(NULL));
     o.device = "cuda:-2";
     assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_ERROR_ARGUMENT);
@@ -668,6 +708,7 @@ int main(void)
         cmocka_unit_test(memory_that_is_not_what_it_says),
         cmocka_unit_test(empty),
         cmocka_unit_test(cancelled),
+        cmocka_unit_test(one_is_full),
         cmocka_unit_test(which_gpu),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

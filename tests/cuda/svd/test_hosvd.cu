@@ -5,6 +5,7 @@
  * refused.
  *
  * Exits with 77 where there is no GPU or no cuSOLVER. */
+#include "device.h"
 #include "draw.cuh"
 #include "must.cuh"
 
@@ -525,7 +526,7 @@ static void check_refusals(void)
 int main(void)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = "cuda";
+    options.device = tested_device();
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) {
         printf("no GPU: %s\n", gnomon_last_error(nullptr));
         return 77;

@@ -4,6 +4,7 @@
  * piece by piece or are read once; rows less their mean; and the bits of a second run.
  *
  * Exits with 77 where there is no GPU or no cuSOLVER. */
+#include "device.h"
 #include "draw.cuh"
 #include "must.cuh"
 
@@ -857,7 +858,7 @@ static void check_centered_refusals(void)
 int main(void)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-    options.device = "cuda";
+    options.device = tested_device();
     if (gnomon_context_create(&options, &gpu) != GNOMON_OK) {
         printf("no GPU: %s\n", gnomon_last_error(nullptr));
         return 77;

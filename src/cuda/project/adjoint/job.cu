@@ -149,8 +149,9 @@ static gnomon_status scan(run *r)
     GCU_TRY(r->why,
             cudaMemcpyAsync(&first, r->first_bad, sizeof first, cudaMemcpyDeviceToHost, r->stream));
     GCU_TRY(r->why, cudaStreamSynchronize(r->stream));
-    if (first == ~0ull) return GNOMON_OK;
+    if (first == ~0ull) return r->job->host->checked(r->job->host->user);
     const unsigned long long cols = (unsigned long long)all->cols;
+    first += (unsigned long long)r->job->host->row * cols;
     gcu_about(r->job->host, "y", (int64_t)(first / cols), (int64_t)(first % cols));
     return gcu_fail(r->why, GNOMON_ERROR_NONFINITE,
                     "y: element (%llu, %llu) is NaN or infinite; options.allow_nonfinite lets "

@@ -1,0 +1,342 @@
+"""Jobs on one GPU and on all of one host: times, their ratio, how long each GPU was at work, and whether the bytes agree.
+
+usage: several.py RECORD.json [--rounds 7] [--scale 1]
+
+Needs NumPy, PyTorch and two GPUs. GNOMON_LIBRARY and GNOMON_PLUGIN_DIR say where library and plugin are. First the links
+are measured, each alone and all at once: page-locked memory to each GPU and back, and GPU 0 to the others. Then each case
+runs on cuda:0, cuda:all and cuda:0 again, in turns, by the host's clock from call to return. 'spread' is device memory
+that is one range of addresses, the first half on GPU 0, the second on GPU 1 (cuMemMap). A case's share of a GPU is the
+mean of what NVML gives as its utilization while the case is repeated for a second. Of 'spread' points the one GPU has all in
+its own memory."""
+import argparse
+import ctypes
+import json
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bindings", "python"))
+import numpy as np
+import torch
+
+import gnomon
+from gnomon import _abi
+from gnomon._context import owned_context
+from gnomon._library import lib
+
+FLOATS = {4: _abi.GNOMON_F32, 8: _abi.GNOMON_F64}
+
+
+def view(address, shape, size, there):
+    return _abi.gnomon_matrix(data=address, dtype=FLOATS[size], memory=_abi.GNOMON_DEVICE_MEMORY if there else _abi.GNOMON_HOST,
+                              rows=shape[0], cols=shape[1], row_stride=shape[1], col_stride=1)
+
+
+def view_of(x):
+    if isinstance(x, Spread):
+        return view(x.address, x.shape, 4, True)
+    if isinstance(x, np.ndarray):
+        return view(x.ctypes.data, x.shape, x.itemsize, False)
+    return view(x.data_ptr(), x.shape, x.element_size(), x.is_cuda)
+
+
+class Spread:
+    """Rows of fp32 in one range of addresses, spread evenly over the GPUs' memories."""
+
+    def __init__(self, shape):
+        cuda = ctypes.CDLL("libcuda.so.1")
+
+        class Location(ctypes.Structure):
+            _fields_ = [("type", ctypes.c_int), ("id", ctypes.c_int)]
+
+        class Properties(ctypes.Structure):
+            _fields_ = [("type", ctypes.c_int), ("handles", ctypes.c_int), ("location", Location), ("meta", ctypes.c_void_p),
+                        ("flags", ctypes.c_ubyte * 8)]
+
+        class Access(ctypes.Structure):
+            _fields_ = [("location", Location), ("flags", ctypes.c_int)]
+
+        def call(name, *arguments):
+            error = getattr(cuda, name)(*arguments)
+            if error:
+                raise RuntimeError(f"{name}: error {error}")
+
+        count, self.shape = torch.cuda.device_count(), shape
+        for i in range(count):
+            torch.zeros(1, device=f"cuda:{i}")
+        unit = 2 << 20
+        part = shape[0] // count // 32 * 32 * shape[1] * 4
+        if part % unit or shape[0] % (32 * count):
+            raise ValueError("a GPU's rows must be a multiple of 2 MiB")
+        address = ctypes.c_uint64()
+        call("cuMemAddressReserve", ctypes.byref(address), ctypes.c_size_t(part * count), ctypes.c_size_t(0), ctypes.c_uint64(0),
+             ctypes.c_uint64(0))
+        for i in range(count):
+            handle, properties = ctypes.c_uint64(), Properties(type=1, location=Location(1, i))
+            call("cuMemCreate", ctypes.byref(handle), ctypes.c_size_t(part), ctypes.byref(properties), ctypes.c_uint64(0))
+            call("cuMemMap", ctypes.c_uint64(address.value + i * part), ctypes.c_size_t(part), ctypes.c_size_t(0), handle,
+                 ctypes.c_uint64(0))
+        access = (Access * count)(*(Access(Location(1, i), 3) for i in range(count)))
+        call("cuMemSetAccess", address, ctypes.c_size_t(part * count), access, ctypes.c_size_t(count))
+        self.address, self.cuda = address.value, cuda
+
+    def _copy(self, name, *arguments):
+        torch.cuda.synchronize()
+        error = getattr(self.cuda, name)(*arguments)
+        if error:
+            raise RuntimeError(f"{name}: error {error}")
+
+    def fill(self, x):
+        x = x.contiguous()
+        self._copy("cuMemcpy", ctypes.c_uint64(self.address), ctypes.c_uint64(x.data_ptr()), ctypes.c_size_t(x.numel() * 4))
+        return self
+
+    def numpy(self):
+        out = np.empty(self.shape, np.float32)
+        self._copy("cuMemcpyDtoH_v2", ctypes.c_void_p(out.ctypes.data), ctypes.c_uint64(self.address), ctypes.c_size_t(out.nbytes))
+        return out
+
+
+def arrays_of(x):
+    """Copies, on the host."""
+    if isinstance(x, tuple):
+        return [part for one in x for part in arrays_of(one)]
+    if isinstance(x, torch.Tensor):
+        torch.cuda.synchronize()
+        x = x.cpu()
+    return [x.copy() if isinstance(x, np.ndarray) else x.numpy().copy()]
+
+
+def clear(y):
+    if isinstance(y, Spread):
+        y._copy("cuMemsetD8_v2", ctypes.c_uint64(y.address), ctypes.c_ubyte(255), ctypes.c_size_t(y.shape[0] * y.shape[1] * 4))
+    elif y is not None:
+        y.fill(np.nan) if isinstance(y, np.ndarray) else y.fill_(float("nan"))
+    torch.cuda.synchronize()
+
+
+def same(a, b):
+    return len(a) == len(b) and all(x.nbytes == y.nbytes and np.array_equal(x.reshape(-1).view(np.uint8), y.reshape(-1).view(np.uint8))
+                                    for x, y in zip(a, b))
+
+
+# ---- jobs ----
+
+
+def check(context, status):
+    if status:
+        raise RuntimeError(lib.gnomon_last_error(context.handle).decode())
+
+
+def sketcher(op, x, y, allow):
+    options = _abi.gnomon_sketch_options()
+    lib.gnomon_sketch_options_init(ctypes.byref(options), ctypes.sizeof(options))
+    options.allow_nonfinite = allow
+    a, b = view_of(x), view_of(y)
+
+    def run(context):
+        check(context, lib.gnomon_sketch(context.handle, op.handle, ctypes.byref(a), ctypes.byref(b), ctypes.byref(options)))
+        return y
+    return run
+
+
+def searcher(base, queries, k):
+    options = _abi.gnomon_search_options()
+    lib.gnomon_search_options_init(ctypes.byref(options), ctypes.sizeof(options))
+    options.metric, options.k = _abi.GNOMON_L2, k
+    a, b = view_of(base), view_of(queries)
+
+    def run(context):
+        found = _abi.gnomon_neighbors(struct_size=ctypes.sizeof(_abi.gnomon_neighbors))
+        check(context, lib.gnomon_neighbors_exact(context.handle, ctypes.byref(a), ctypes.byref(b), ctypes.byref(options),
+                                                  ctypes.byref(found)))
+        count = queries.shape[0] * k
+        result = (np.ctypeslib.as_array(found.ids, (count,)).copy(), np.ctypeslib.as_array(found.distances, (count,)).copy())
+        lib.gnomon_neighbors_free(context.handle, ctypes.byref(found))
+        return result
+    return run
+
+
+def joiner(p, threshold):
+    options = _abi.gnomon_join_options()
+    lib.gnomon_join_options_init(ctypes.byref(options), ctypes.sizeof(options))
+    options.metric, options.threshold = _abi.GNOMON_L2, threshold
+    a = view_of(p)
+
+    def run(context):
+        pairs = _abi.gnomon_pairs(struct_size=ctypes.sizeof(_abi.gnomon_pairs))
+        side = _abi.gnomon_join_side(dense=ctypes.pointer(a))
+        check(context, lib.gnomon_join_collect_sides(context.handle, ctypes.byref(side), None, ctypes.byref(options), 0,
+                                                     ctypes.byref(pairs), None))
+        result = (np.ctypeslib.as_array(pairs.columns, (pairs.count,)).copy(),
+                  np.ctypeslib.as_array(pairs.distances, (pairs.count,)).copy(),
+                  np.ctypeslib.as_array(pairs.offsets, (pairs.rows + 1,)).copy())
+        lib.gnomon_pairs_free(context.handle, ctypes.byref(pairs))
+        return result
+    return run
+
+
+# ---- measuring ----
+
+
+class Load(threading.Thread):
+    """The GPUs' utilization, sampled."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.samples, self.stopped = [], threading.Event()
+
+    def run(self):
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        nvml.nvmlInit_v2()
+        handles = []
+        for i in range(torch.cuda.device_count()):
+            handle = ctypes.c_void_p()
+            nvml.nvmlDeviceGetHandleByIndex_v2(i, ctypes.byref(handle))
+            handles.append(handle)
+        rates = (ctypes.c_uint * 2)()
+        while not self.stopped.wait(0.05):
+            row = []
+            for handle in handles:
+                nvml.nvmlDeviceGetUtilizationRates(handle, rates)
+                row.append(rates[0])
+            self.samples.append(row)
+
+    def end(self):
+        self.stopped.set()
+        self.join()
+        kept = self.samples[len(self.samples) // 4:]
+        return [sum(column) / len(column) / 100 for column in zip(*kept)] if kept else None
+
+
+def timed(run, context):
+    begin = time.perf_counter()
+    result = run(context)
+    return time.perf_counter() - begin, result
+
+
+def case(name, run, contexts, rounds, y=None, alone=None, **facts):
+    """alone: what one GPU runs, where that is another call with the same result; y: the output."""
+    one, all_, begin, alone = [], [], time.perf_counter(), alone or run
+    clear(y)
+    first = arrays_of(timed(alone, contexts[0])[1])
+    clear(y)
+    agree = same(arrays_of(timed(run, contexts[1])[1]), first)
+    del first
+    for _ in range(rounds):
+        one.append(timed(alone, contexts[0])[0])
+        all_.append(timed(run, contexts[1])[0])
+        if time.perf_counter() - begin > 5:
+            break
+    load = Load()
+    load.start()
+    until = time.perf_counter() + 1
+    while time.perf_counter() < until:
+        run(contexts[1])
+    shares = load.end()
+    result = {"name": name, **facts, "one": one, "all": all_, "ratio": float(np.median(one) / np.median(all_)), "same_bytes": agree,
+              "shares": shares}
+    print(name, f"{np.median(one) * 1e3:.2f} ms, {np.median(all_) * 1e3:.2f} ms, ratio {result['ratio']:.3f}, same {agree}, shares",
+          shares, flush=True)
+    return result
+
+
+def links(count):
+    """GB/s of copies of 1 GiB."""
+    size, repeats = 1 << 30, 4
+    pinned = [torch.empty(size, dtype=torch.uint8, pin_memory=True) for _ in range(count)]
+    there = [torch.empty(size, dtype=torch.uint8, device=f"cuda:{i}") for i in range(count)]
+    away = [torch.empty(size, dtype=torch.uint8, device=f"cuda:{i}") for i in range(count)]
+    streams = [torch.cuda.Stream(device=f"cuda:{i}") for i in range(count)]
+
+    def rate(copies):
+        def go(n):
+            for _ in range(n):
+                for to, source, i in copies:
+                    with torch.cuda.stream(streams[i]):
+                        to.copy_(source, non_blocking=True)
+            for i in range(count):
+                torch.cuda.synchronize(i)
+        go(1)
+        begin = time.perf_counter()
+        go(repeats)
+        return size * repeats * len(copies) / (time.perf_counter() - begin) / 1e9
+
+    up, down = [(there[i], pinned[i], i) for i in range(count)], [(pinned[i], there[i], i) for i in range(count)]
+    found = {"up_alone": [rate([c]) for c in up], "up_together": rate(up), "down_alone": [rate([c]) for c in down],
+             "down_together": rate(down), "peer": [rate([(there[i], away[0], i)]) for i in range(1, count)]}
+    print("links, GB/s", found, flush=True)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("record")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--scale", type=int, default=1, help="divides every number of points")
+    a = parser.parse_args()
+    count = torch.cuda.device_count()
+    record = {"program": "several", "gpu": torch.cuda.get_device_name(0), "gpus": count, "commit": os.environ.get("GNOMON_COMMIT", ""),
+              "processor": platform.processor(), "cores": len(os.sched_getaffinity(0)), "torch": torch.__version__,
+              "driver": subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True,
+                                       text=True).stdout.split("\n")[0], "results": []}
+
+    def keep(**members):
+        record.update(members)
+        with open(a.record, "w") as file:
+            json.dump(record, file, indent=1)
+
+    contexts = [owned_context(device="cuda:0"), owned_context(device="cuda:all")]
+    keep(links=links(count))
+    torch.cuda.empty_cache()
+    results = record["results"]
+
+    def add(*words, **facts):
+        try:
+            results.append(case(*words, contexts, a.rounds, **facts))
+        except Exception as error:
+            print(words[0], "failed:", error, flush=True)
+            results.append({"name": words[0], **facts, "failed": str(error)})
+        keep()
+
+    draw = torch.Generator(device="cuda:0").manual_seed(1)
+    # joins: points of clusters of four, so that each has three partners
+    for n in (200000 // a.scale, 1000000 // a.scale):
+        d = 128
+        centres = torch.randn(n // 4, d, device="cuda:0", generator=draw).repeat(4, 1)
+        points = (centres + 0.05 * torch.randn(n, d, device="cuda:0", generator=draw)).contiguous()
+        add("join", joiner(points.cpu().numpy(), 1.2), n=n, d=d, place="host")
+        add("join", joiner(points, 1.2), n=n, d=d, place="GPU 0")
+        del centres, points
+    # searches
+    for n in (1000000 // a.scale, 4000000 // a.scale):
+        base = torch.randn(n, 128, device="cuda:0", generator=draw)
+        queries = torch.randn(10000, 128, device="cuda:0", generator=draw)
+        there, asked = base.cpu().numpy(), queries.cpu().numpy()
+        add("search", searcher(base, queries, 10), n=n, d=128, queries=10000, k=10, place="GPU 0")
+        add("search", searcher(there, asked, 10), n=n, d=128, queries=10000, k=10, place="host")
+        add("search", searcher(there, asked[:100].copy(), 10), n=n, d=128, queries=100, k=10, place="host")
+        del base, queries, there, asked
+    # projections
+    n, d, k = 131072 // a.scale, 4096, 1024
+    x = torch.randn(n, d, device="cuda:0", generator=draw)
+    host, pinned = x.cpu().numpy(), torch.empty(n, d, pin_memory=True)
+    pinned.copy_(x)
+    spread, spread_y = Spread((n, d)).fill(x), Spread((n, k))
+    y, y_host, y_pinned = torch.empty(n, k, device="cuda:0"), np.empty((n, k), np.float32), torch.empty(n, k, pin_memory=True)
+    for kind in ("gaussian", "rademacher", "sjlt", "srht"):
+        op = gnomon.operator(kind, k, d, random_state=1)
+        on_first = sketcher(op, x, y, 0)
+        add("project", sketcher(op, spread, spread_y, 0), y=spread_y, alone=on_first, n=n, d=d, k=k, kind=kind, place="spread")
+        add("project", on_first, y=y, n=n, d=d, k=k, kind=kind, place="GPU 0")
+        if kind in ("gaussian", "sjlt"):
+            add("project", sketcher(op, pinned, y_pinned, 0), y=y_pinned, n=n, d=d, k=k, kind=kind, place="page-locked")
+            add("project", sketcher(op, host, y_host, 0), y=y_host, n=n, d=d, k=k, kind=kind, place="host")
+    keep(finished=True)
+
+
+if __name__ == "__main__":
+    main()

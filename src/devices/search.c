@@ -1,0 +1,294 @@
+/* Exact search by several devices. Many queries are divided, and every device sees the whole base;
+ * of few the base is divided where it comes from the host, and for each query the nearest of what
+ * the devices have found are taken, which no cut can change: distances are fp64 numbers of pairs,
+ * and ids tell the first of equals. */
+#include "devices/devices.h"
+
+#include "base/arithmetic.h"
+#include "base/memory.h"
+#include "search/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Queries of a device from which on they are divided: with fewer the base's way is what counts. */
+enum { MANY = 512 };
+
+typedef struct search search;
+
+/* What one device has. */
+typedef struct seeker {
+    search *all;
+    gnomon_search_job job;
+    gnomon_search_options options;
+    gnomon_search_host calls;
+    gnomon_matrix queries;
+    gnomon_csr sets;
+    void *opened;
+    gnomon_search_piece piece; /* of the call in progress */
+    gnomon_matrix base;
+    gnomon_csr base_sets;
+    gnomon_hit *hits;  /* by radius, of the piece */
+    int64_t hit_count, hit_room;
+} seeker;
+
+struct search {
+    gnomon_shares parts;
+    const gnomon_search_job *job;
+    bool by_base;
+    int64_t queries, k;
+    int used;      /* the first so many devices have opened the search */
+    bool full;     /* there was no memory for hits */
+    seeker seeker[GNOMON_DEVICES_MOST];
+    gnomon_search_piece *piece; /* of the call in progress, */
+    int seekers;                /* which so many devices share */
+    /* of the end: */
+    int64_t *counts, *ids;
+    double *distances;
+};
+
+static gnomon_status no_memory(char *why, size_t size, const char *what)
+{
+    snprintf(why, size, "no memory for %s of several devices", what);
+    return GNOMON_ERROR_MEMORY;
+}
+
+/* Runs the first so many devices' parts. */
+static gnomon_status run(search *a, int devices,
+                         gnomon_status (*work)(gnomon_share *part, void *search), char *why,
+                         size_t why_size)
+{
+    const int all = a->parts.count;
+    a->parts.count = devices;
+    const gnomon_status status = gnomon_shares_run(&a->parts, work, a, why, why_size);
+    a->parts.count = all;
+    return status != GNOMON_OK && a->full ? no_memory(why, why_size, "hits") : status;
+}
+
+/* Hits wait here, as the place for them may move while another device asks for more. */
+static gnomon_status hits(void *user, int64_t count, gnomon_hit **at)
+{
+    seeker *s = user;
+    if (count > s->hit_room - s->hit_count) {
+        const int64_t room = gnomon_plus(s->hit_room, gnomon_plus(s->hit_room / 2, count));
+        gnomon_hit *more = realloc(s->hits, (size_t)gnomon_times(room, sizeof *more));
+        if (more == NULL) {
+            s->all->full = true;
+            return GNOMON_ERROR_MEMORY;
+        }
+        s->hits = more;
+        s->hit_room = room;
+    }
+    *at = s->hits + s->hit_count;
+    s->hit_count += count;
+    return GNOMON_OK;
+}
+
+static gnomon_status open_part(gnomon_share *part, void *arg)
+{
+    search *a = arg;
+    seeker *s = &a->seeker[part->device];
+    s->all = a;
+    s->job = *a->job;
+    s->options = *a->job->options;
+    s->calls = (gnomon_search_host){s, hits};
+    s->queries = a->job->sets != NULL ? *a->job->queries : gnomon_share_rows(part, a->job->queries);
+    s->job.queries = &s->queries;
+    if (a->job->sets != NULL) {
+        s->sets = gnomon_share_csr(part, a->job->sets);
+        s->job.sets = &s->sets;
+    }
+    if (s->options.exclude >= 0) s->options.exclude += part->first;
+    if (part->device > 0) s->options.device_stream = NULL; /* the first device's */
+    s->job.options = &s->options;
+    s->job.memory_limit /= a->parts.count;
+    s->job.host = &part->host;
+    s->job.calls = &s->calls;
+    return part->devices->of->search_open(part->state, &s->job, &s->opened, part->why,
+                                          sizeof part->why);
+}
+
+gnomon_status gnomon_devices_search_open(void *state, const gnomon_search_job *job, void **opened,
+                                         char *why, size_t why_size)
+{
+    gnomon_devices *d = state;
+    gnomon_status status = GNOMON_OK;
+    *opened = NULL;
+    search *a = calloc(1, sizeof *a);
+    if (a == NULL) return no_memory(why, why_size, "a search");
+    a->job = job;
+    a->queries = job->sets != NULL ? job->sets->rows : job->queries->rows;
+    a->k = job->options->k;
+    a->by_base = a->queries < (int64_t)MANY * d->count;
+    if (a->by_base)
+        gnomon_shares_alike(&a->parts, d, job->host, a->queries);
+    else
+        gnomon_shares_by_rows(&a->parts, d, job->host, a->queries);
+    if (job->queries->memory != GNOMON_HOST)
+        status = gnomon_devices_await(d, job->options->device_stream, why, why_size);
+    /* of a divided base the others open theirs when they are given some of it */
+    a->used = a->by_base ? 1 : a->parts.count;
+    if (status == GNOMON_OK) status = run(a, a->used, open_part, why, why_size);
+    if (status == GNOMON_OK)
+        *opened = a;
+    else
+        gnomon_devices_search_close(state, a);
+    return status;
+}
+
+/* ---- the base ---- */
+
+/* A device's rows of the piece: all, or the how-manieth part of them. */
+static void cut_piece(search *a, gnomon_share *part, seeker *s)
+{
+    const gnomon_search_piece *piece = a->piece;
+    const int64_t rows = piece->base != NULL ? piece->base->rows : piece->sets->rows;
+    const int64_t each = rows / a->seekers;
+    const int64_t first = a->by_base ? each * part->device : 0;
+    const int64_t end = a->by_base && part->device + 1 < a->seekers ? first + each : rows;
+    s->piece = (gnomon_search_piece){.first = piece->first + first};
+    const gnomon_share rows_of = {.first = first, .count = end - first};
+    if (piece->base != NULL) {
+        s->base = gnomon_share_rows(&rows_of, piece->base);
+        s->piece.base = &s->base;
+    } else {
+        s->base_sets = gnomon_share_csr(&rows_of, piece->sets);
+        s->piece.sets = &s->base_sets;
+    }
+    s->hit_count = 0;
+}
+
+static gnomon_status add_part(gnomon_share *part, void *arg)
+{
+    search *a = arg;
+    seeker *s = &a->seeker[part->device];
+    if (s->opened == NULL) {
+        const gnomon_status status = open_part(part, a);
+        if (status != GNOMON_OK) return status;
+    }
+    cut_piece(a, part, s);
+    return part->devices->of->search_add(part->state, s->opened, &s->piece, part->why,
+                                         sizeof part->why);
+}
+
+/* Hits go on, one device's after the other's. */
+static gnomon_status hand_hits(search *a)
+{
+    for (int i = 0; i < a->seekers; i++) {
+        const seeker *s = &a->seeker[i];
+        gnomon_hit *at;
+        if (s->hit_count == 0) continue;
+        const gnomon_status status = a->job->calls->hits(a->job->calls->user, s->hit_count, &at);
+        if (status != GNOMON_OK) return status;
+        memcpy(at, s->hits, (size_t)s->hit_count * sizeof *at);
+        for (int64_t h = 0; h < s->hit_count; h++)
+            at[h].query += a->parts.part[i].first;
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_devices_search_add(void *state, void *opened, gnomon_search_piece *piece,
+                                        char *why, size_t why_size)
+{
+    search *a = opened;
+    const bool there = piece->base != NULL && piece->base->memory != GNOMON_HOST;
+    a->piece = piece;
+    /* a few queries of what lies on the first device are its own */
+    a->seekers = a->by_base && there ? 1 : a->parts.count;
+    a->used = a->seekers > a->used ? a->seekers : a->used;
+    if (there && a->seekers > 1) {
+        const gnomon_status ready =
+            gnomon_devices_await(state, a->job->options->device_stream, why, why_size);
+        if (ready != GNOMON_OK) return ready;
+    }
+    gnomon_status status = run(a, a->seekers, add_part, why, why_size);
+    for (int i = 0; i < a->seekers && status == GNOMON_OK; i++) {
+        const seeker *s = &a->seeker[i];
+        piece->faulty = piece->faulty || s->piece.faulty;
+        piece->compared += s->piece.compared;
+        piece->verified += s->piece.verified;
+    }
+    if (status == GNOMON_OK && !piece->faulty) status = hand_hits(a);
+    return status;
+}
+
+/* ---- the end ---- */
+
+static gnomon_status finish_part(gnomon_share *part, void *arg)
+{
+    search *a = arg;
+    /* of a divided base each device has all queries, and a room of its own for them */
+    const int64_t first = a->by_base ? part->device * a->queries : part->first;
+    return part->devices->of->search_finish(
+        part->state, a->seeker[part->device].opened, a->counts + first, a->ids + first * a->k,
+        a->distances + first * a->k, part->why, sizeof part->why);
+}
+
+/* The k nearest of what the devices have for a query, which each has in the order of answers. */
+static int64_t merge_query(const search *a, int64_t q, int64_t *ids, double *distances)
+{
+    const double sign = a->job->options->metric == GNOMON_IP ? -1 : 1;
+    int64_t next[GNOMON_DEVICES_MOST] = {0}, count = 0;
+    for (; count < a->k; count++) {
+        gnomon_ranked best = {0, 0};
+        int of = -1;
+        for (int i = 0; i < a->used; i++) {
+            const int64_t list = i * a->queries + q;
+            if (next[i] == a->counts[list]) continue;
+            const int64_t at = list * a->k + next[i];
+            const gnomon_ranked point = {sign * a->distances[at], a->ids[at]};
+            if (of >= 0 && !gnomon_ranked_before(point, best)) continue;
+            best = point;
+            of = i;
+        }
+        if (of < 0) break;
+        const int64_t at = (of * a->queries + q) * a->k + next[of]++;
+        ids[count] = a->ids[at];
+        distances[count] = a->distances[at];
+    }
+    return count;
+}
+
+/* Rooms for every device's answers. */
+static bool make_rooms(search *a)
+{
+    const int64_t lists = gnomon_times(a->queries, a->used);
+    const int64_t places = gnomon_times(lists, gnomon_max(a->k, 1));
+    a->counts = malloc((size_t)gnomon_times(gnomon_max(lists, 1), sizeof *a->counts));
+    a->ids = malloc((size_t)gnomon_times(gnomon_max(places, 1), sizeof *a->ids));
+    a->distances = malloc((size_t)gnomon_times(gnomon_max(places, 1), sizeof *a->distances));
+    return a->counts != NULL && a->ids != NULL && a->distances != NULL;
+}
+
+gnomon_status gnomon_devices_search_finish(void *state, void *opened, int64_t *counts, int64_t *ids,
+                                           double *distances, char *why, size_t why_size)
+{
+    (void)state;
+    search *a = opened;
+    if (!a->by_base || a->used == 1) {
+        a->counts = counts;
+        a->ids = ids;
+        a->distances = distances;
+        return run(a, a->used, finish_part, why, why_size);
+    }
+    gnomon_status status = make_rooms(a) ? GNOMON_OK : no_memory(why, why_size, "the answers");
+    if (status == GNOMON_OK) status = run(a, a->used, finish_part, why, why_size);
+    for (int64_t q = 0; q < a->queries && status == GNOMON_OK; q++)
+        counts[q] = merge_query(a, q, ids + q * a->k, distances + q * a->k);
+    free(a->counts);
+    free(a->ids);
+    free(a->distances);
+    return status;
+}
+
+void gnomon_devices_search_close(void *state, void *opened)
+{
+    gnomon_devices *d = state;
+    search *a = opened;
+    for (int i = 0; a != NULL && i < a->parts.count; i++) {
+        if (a->seeker[i].opened != NULL) d->of->search_close(d->state[i], a->seeker[i].opened);
+        free(a->seeker[i].hits);
+    }
+    free(a);
+}
