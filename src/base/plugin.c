@@ -159,27 +159,32 @@ static bool open_devices(gnomon_plugins *plugins, gnomon_plugin *plugin, const c
     bool sound = true;
     for (int i = 0; i < count && sound; i++) {
         said[0] = 0;
-        sound = table->open(index[i], &state[opened], said, sizeof said) == GNOMON_OK;
-        if (sound) {
+        if (table->open(index[i], &state[opened], said, sizeof said) == GNOMON_OK) {
             if (opened == 0) memcpy(first, said, sizeof first);
             index[opened++] = index[i];
-        } else if (count > 1 && spec->kind == GNOMON_DEVICE_AUTO) {
-            say(plugins, "%s: device %d is left out: %.200s", path, index[i],
-                said[0] ? said : "it gave no reason");
-            sound = true;
-        } else if (count > 1) {
-            snprintf(why, why_size, "device %d: %s", index[i],
-                     said[0] ? said : "it gave no reason");
+            continue;
         }
+        if (said[0] == 0) snprintf(said, sizeof said, "it gave no reason");
+        sound = spec->kind == GNOMON_DEVICE_AUTO && count > 1;
+        if (sound)
+            say(plugins, "%s: device %d is left out: %.200s", path, index[i], said);
+        else if (count > 1)
+            snprintf(why, why_size, "device %d: %s", index[i], said);
+        else
+            snprintf(why, why_size, "%s", said);
     }
-    if (count == 1 || opened == 1) snprintf(why, why_size, "%s", opened == 1 ? first : said);
-    sound = sound && opened > 0;
+    if (sound && opened == 0) {
+        snprintf(why, why_size, "no device can be opened");
+        sound = false;
+    }
     plugin->state = state[0];
-    if (sound && opened > 1) {
+    if (sound && opened > 1)
         sound = gnomon_devices_make(table, index, state, opened, &plugin->table, &plugin->state,
                                     why, why_size);
-        if (sound) snprintf(why, why_size, "%d x %s", opened, first);
-    }
+    if (sound && opened > 1)
+        snprintf(why, why_size, "%d x %s", opened, first);
+    else if (sound)
+        snprintf(why, why_size, "%s", first);
     for (int i = 0; i < opened && !sound; i++)
         table->close(state[i]);
     return sound;

@@ -166,14 +166,14 @@ static void specs(void **state)
         const char *said;
     } cases[] = {
         {"cuda:", GNOMON_ERROR_ARGUMENT, "options.device is \"cuda:\"; behind the colon"},
-        {"cuda:x", GNOMON_ERROR_ARGUMENT, "behind the colon comes an index, 0 or more"},
+        {"cuda:x", GNOMON_ERROR_ARGUMENT, "behind the colon come indices, 0 or more"},
         {"cuda:-1", GNOMON_ERROR_ARGUMENT, "behind the colon"},
         {"cuda:99999999999", GNOMON_ERROR_ARGUMENT, "behind the colon"},
         {"cuda:1,", GNOMON_ERROR_ARGUMENT, "behind the colon"},
         {"cuda:1;2", GNOMON_ERROR_ARGUMENT, "behind the colon"},
         {"cuda:all,1", GNOMON_ERROR_ARGUMENT, "behind the colon"},
-        {"cuda:0,1", GNOMON_ERROR_UNSUPPORTED, "several devices in one context are not supported"},
-        {"cuda:all", GNOMON_ERROR_UNSUPPORTED, "name one, as cuda:0"},
+        {"cuda:3,1,3", GNOMON_ERROR_ARGUMENT, "it names device 3 twice"},
+        {"cuda:all", GNOMON_ERROR_DEVICE, "declined: it does not tell how many devices it has"},
         {"", GNOMON_ERROR_ARGUMENT, "it must be auto, cpu, or a device's name"},
         {"../cuda", GNOMON_ERROR_ARGUMENT, "it must be auto, cpu, or a device's name"},
         {"Cuda", GNOMON_ERROR_ARGUMENT, "it must be auto, cpu, or a device's name"},
