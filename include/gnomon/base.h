@@ -156,8 +156,14 @@ typedef struct gnomon_context_options {
  *    first one unless the program chose another.
  *  - "NAME:INDEX": the device with that index, such as "cuda:1"; for cuda among the GPUs that
  *    CUDA_VISIBLE_DEVICES leaves visible.
- *  - "NAME:0,1" and "NAME:all" are recognised and refused: several devices are not supported yet.
- */
+ *  - "NAME:0,2" and "NAME:all": several devices of one kind, up to 16, or all of them. Sketches,
+ *    adjoints, streams, searches, joins, hash values and keys, and texts are divided among them,
+ *    with the bits of one device; other jobs run on the first. A device's failure ends the job by
+ *    an error that names its index. Views may lie in the memory of any of them; they are copied
+ *    where another one needs them, and a range of addresses that spans several is used where it
+ *    lies. device_stream of a call is a stream of the first one.
+ *  - "auto:all": as "auto", with all devices of each plugin that can be opened; those that can't be
+ *    are left out, and gnomon_context_device_reason tells why. */
 
 /* For bindings, which have no macros: fills *options, 'size' bytes, with the defaults of the loaded
  * library, as the macro does. 'size' is the size of the struct as the binding declares it, and
@@ -175,8 +181,8 @@ typedef struct gnomon_context gnomon_context;
 /* Creates a context. options may be NULL (defaults). On success the caller owns *out and frees it
  * with gnomon_context_destroy.
  * Errors:
- *  - ARGUMENT: threads < 0 or > 4096, memory_limit < 0, a device name that is not valid
- *  - UNSUPPORTED: several devices
+ *  - ARGUMENT: threads < 0 or > 4096, memory_limit < 0, a device name that is not valid or that
+ *    names a device twice
  *  - DEVICE: a named device is not available
  *  - MEMORY
  * On failure *out is NULL. */
@@ -214,8 +220,8 @@ GNOMON_API const char *gnomon_context_isa(const gnomon_context *ctx);
  * until ctx is destroyed; never NULL. */
 GNOMON_API const char *gnomon_context_device_reason(const gnomon_context *ctx);
 
-/* The device in use: its description (a GPU's name, compute capability and memory), and the NAME of
- * its plugin, such as "cuda". It is the device of the last job that did not run on the CPU, or else
+/* The device in use: its description (a GPU's name, compute capability and memory; of several "2 x "
+ * before it), and the NAME of its plugin, such as "cuda". It is the device of the last job that did not run on the CPU, or else
  * the first that was found; "" if there is none yet (devices are opened when a job first needs
  * one). Valid until ctx is destroyed; never NULL. */
 GNOMON_API const char *gnomon_context_device_name(const gnomon_context *ctx);

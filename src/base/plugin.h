@@ -31,11 +31,12 @@ typedef struct gnomon_plugin {
     char name[128]; /* of the device, as open gave it; "2 x NAME" */
 } gnomon_plugin;
 
-/* Makes one of several devices of a plugin, which its close closes: src/devices. False, with the
- * reason in why and nothing closed, when they can't be one. */
-bool gnomon_devices_make(const gnomon_device_table *of, const int *index, void **states, int count,
-                         const gnomon_device_table **table, void **state, char *why,
-                         size_t why_size);
+/* Makes one of several devices of a plugin, which its close closes. False, with the reason in why
+ * and nothing closed, when they can't be one. src/devices, which knows the jobs, defines it. */
+typedef bool (*gnomon_devices_maker)(const gnomon_device_table *of, const int *index, void **states,
+                                     int count, const gnomon_device_table **table, void **state,
+                                     char *why, size_t why_size);
+extern const gnomon_devices_maker gnomon_devices_make;
 
 /* Those of a context. */
 typedef struct gnomon_plugins {

@@ -487,9 +487,8 @@ static gnomon_device_table table_of(const gnomon_device_table *of)
     return t;
 }
 
-bool gnomon_devices_make(const gnomon_device_table *of, const int *index, void **states, int count,
-                         const gnomon_device_table **table, void **state, char *why,
-                         size_t why_size)
+static bool make(const gnomon_device_table *of, const int *index, void **states, int count,
+                 const gnomon_device_table **table, void **state, char *why, size_t why_size)
 {
     if (of->together != NULL &&
         of->together(states, count, why, why_size) != GNOMON_OK)
@@ -508,3 +507,5 @@ bool gnomon_devices_make(const gnomon_device_table *of, const int *index, void *
     *state = d;
     return true;
 }
+
+const gnomon_devices_maker gnomon_devices_make = make;

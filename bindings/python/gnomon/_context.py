@@ -53,6 +53,8 @@ def set_config(**settings: Any) -> None:
     device : str
         ``"auto"`` (default): each job runs on a GPU if there is one, it takes the job and the gain exceeds the
         transfer; else on the CPU. ``"cpu"``, ``"cuda"``, ``"cuda:1"``: there.
+        ``"cuda:0,1"``, ``"cuda:all"``: divided among several GPUs, where the job can be; ``"auto:all"``: as ``"auto"``,
+        with all GPUs that can be used.
     n_jobs : int or None
         Threads of a call. -1: one for each core that the process may use; -2: all but one. None (default): as many as
         ``OMP_NUM_THREADS`` says when the first call begins, as joblib sets it in its worker processes; without it, as -1.

@@ -320,8 +320,8 @@ def dlpack_device(x: Any) -> tuple[Optional[int], int]:
 def place(device: Optional[str], configured: str, *arrays: Any) -> tuple[Optional[str], Optional[int]]:
     """The device of a call on these arrays, and the stream that it works on.
 
-    Where an array lies in a GPU's memory the call runs there; a call that was to run elsewhere, and arrays of two GPUs,
-    are errors.
+    Where an array lies in a GPU's memory the call runs there, or on several GPUs of which that is the first; a call that
+    was to run elsewhere, and arrays of two GPUs, are errors.
     """
     index: Optional[int] = None
     stream: Optional[int] = None
@@ -341,7 +341,13 @@ def place(device: Optional[str], configured: str, *arrays: Any) -> tuple[Optiona
         return device, None
     there = f"cuda:{index}"
     wanted = device if device is not None else configured
-    if wanted != "auto" and wanted != "cuda" and wanted != there:
+    several = wanted if wanted == "auto:all" or wanted == "cuda:all" or wanted.startswith("cuda:") and "," in wanted else None
+    if several is not None:
+        first = 0 if several.endswith(":all") else several[5:].split(",")[0]
+        if first != index and first != str(index):
+            raise DeviceError(f"an array lies in the memory of {there}, but the first GPU of {wanted} is cuda:{first}")
+        there = several
+    elif wanted != "auto" and wanted != "cuda" and wanted != there:
         raise DeviceError(f"an array lies in the memory of {there}, but the call was to run on {wanted}")
     if two:
         raise DeviceError(f"arrays belong to different streams of {there}: make one of them wait for the other, and "
