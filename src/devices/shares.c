@@ -374,7 +374,13 @@ gnomon_csr gnomon_share_csr(const gnomon_share *part, const gnomon_csr *csr)
 {
     gnomon_csr rows = *csr;
     rows.rows = part->count;
-    if (csr->offsets != NULL) rows.offsets += part->first;
+    if (csr->offsets == NULL) return rows;
+    const int64_t skipped = csr->offsets[part->first] - csr->offsets[0];
+    rows.offsets += part->first;
+    if (skipped > 0) {
+        rows.indices += skipped;
+        rows.values = (const char *)csr->values + skipped * (int64_t)gnomon_dtype_size(csr->dtype);
+    }
     return rows;
 }
 

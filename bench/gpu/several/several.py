@@ -1,6 +1,6 @@
 """Jobs on one GPU and on all of one host: times, their ratio, how long each GPU was at work, and whether the bytes agree.
 
-usage: several.py RECORD.json [--rounds 7] [--scale 1]
+usage: several.py RECORD.json [--rounds 7] [--scale 1] [--only links|join|search|project]
 
 Needs NumPy, PyTorch and two GPUs. GNOMON_LIBRARY and GNOMON_PLUGIN_DIR say where library and plugin are. First the links
 are measured, each alone and all at once: page-locked memory to each GPU and back, and GPU 0 to the others. Then each case
@@ -277,6 +277,7 @@ def main():
     parser.add_argument("record")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--scale", type=int, default=1, help="divides every number of points")
+    parser.add_argument("--only", help="these cases alone, added to those that the record has")
     a = parser.parse_args()
     count = torch.cuda.device_count()
     record = {"program": "several", "gpu": torch.cuda.get_device_name(0), "gpus": count, "commit": os.environ.get("GNOMON_COMMIT", ""),
@@ -289,9 +290,14 @@ def main():
         with open(a.record, "w") as file:
             json.dump(record, file, indent=1)
 
+    if a.only and os.path.exists(a.record):
+        with open(a.record) as file:
+            record = json.load(file)
+
     contexts = [owned_context(device="cuda:0"), owned_context(device="cuda:all")]
-    keep(links=links(count))
-    torch.cuda.empty_cache()
+    if a.only in (None, "links"):
+        keep(links=links(count))
+        torch.cuda.empty_cache()
     results = record["results"]
 
     def add(*words, **facts):
@@ -304,7 +310,7 @@ def main():
 
     draw = torch.Generator(device="cuda:0").manual_seed(1)
     # joins: points of clusters of four, so that each has three partners
-    for n in (200000 // a.scale, 1000000 // a.scale):
+    for n in (200000 // a.scale, 1000000 // a.scale) if a.only in (None, "join") else ():
         d = 128
         centres = torch.randn(n // 4, d, device="cuda:0", generator=draw).repeat(4, 1)
         points = (centres + 0.05 * torch.randn(n, d, device="cuda:0", generator=draw)).contiguous()
@@ -312,7 +318,7 @@ def main():
         add("join", joiner(points, 1.2), n=n, d=d, place="GPU 0")
         del centres, points
     # searches
-    for n in (1000000 // a.scale, 4000000 // a.scale):
+    for n in (1000000 // a.scale, 4000000 // a.scale) if a.only in (None, "search") else ():
         base = torch.randn(n, 128, device="cuda:0", generator=draw)
         queries = torch.randn(10000, 128, device="cuda:0", generator=draw)
         there, asked = base.cpu().numpy(), queries.cpu().numpy()
@@ -321,6 +327,8 @@ def main():
         add("search", searcher(there, asked[:100].copy(), 10), n=n, d=128, queries=100, k=10, place="host")
         del base, queries, there, asked
     # projections
+    if a.only not in (None, "project"):
+        return
     n, d, k = 131072 // a.scale, 4096, 1024
     x = torch.randn(n, d, device="cuda:0", generator=draw)
     host, pinned = x.cpu().numpy(), torch.empty(n, d, pin_memory=True)

@@ -369,17 +369,6 @@ void gcu_search_close(gcu_state *, gcu_search *)
 {
 }
 
-bool gcu_join_supported(gcu_state *, const gnomon_join_job *, gcu_why why)
-{
-    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no joins");
-    return false;
-}
-
-gnomon_status gcu_join_job(gcu_state *, gnomon_join_job *, gcu_why why)
-{
-    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no joins");
-}
-
 bool gcu_join_sets_supported(gcu_state *, const gnomon_join_job *, gcu_why why)
 {
     gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no joins");

@@ -360,6 +360,13 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     return cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, s);
 }
 
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+{
+    LOCK;
+    cudaMemcpyAsync(to, from, bytes, kind, cudaStreamLegacy);
+    return cudaStreamSynchronize(cudaStreamLegacy);
+}
+
 /* The compiler registers device code, of which there is none here. */
 void **__cudaRegisterFatBinary(void *)
 {

@@ -4,6 +4,7 @@
 #include "project.h"
 
 #include <gnomon/gemm.h>
+#include <gnomon/join.h>
 
 #include <dlfcn.h>
 
@@ -644,6 +645,57 @@ static void cancelled(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Joins: the pairs of the CPU in their order, wherever the points lie and in however many pieces
+ * they come, found by whichever GPU. Whole numbers make ties. */
+static void joins(void **state)
+{
+    (void)state;
+    static const size_t limits[] = {(size_t)1 << 30, 2000000, 1200000};
+    for (int form = 0; form < 4; form++) {
+        owned p = make_matrix(form % 2 ? 1100 : 700, 6, GNOMON_F32, form < 2 ? ROW_MAJOR : COL_MAJOR);
+        owned q = make_matrix(900, 6, GNOMON_F32, ROW_PADDED);
+        fill_random(&p.m, 5);
+        fill_random(&q.m, 6);
+        for (int which = 0; which < 2; which++) {
+            const gnomon_matrix *m = which ? &q.m : &p.m;
+            for (int64_t i = 0; i < m->rows; i++)
+                for (int64_t j = 0; j < m->cols; j++)
+                    set_element(m, i, j, floor(4 * element(m, i, j)));
+        }
+        gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
+        gnomon_join_result told = {.struct_size = sizeof told};
+        gnomon_pairs want = {.struct_size = sizeof want};
+        o.threshold = 4;
+        const bool self = form % 2;
+        ASSERT_OK(cpu, gnomon_join_collect(cpu, &p.m, self ? NULL : &q.m, &o, 0, &want, NULL));
+        assert_true(want.count > 1000);
+        for (size_t l = 0; l < sizeof limits / sizeof *limits; l++)
+            for (int place = 0; place < PLACES; place++) {
+                gnomon_pairs got = {.struct_size = sizeof got};
+                owned a = move(&p, place), b = move(&q, (place + form) % PLACES);
+                const gnomon_matrix *other = self ? NULL : &b.m;
+                const size_t held = in_use();
+                set(held + limits[l], (uint64_t)(7 * place + form + 1));
+                ASSERT_OK(gpu, gnomon_join_collect(gpu, &a.m, other, &o, 0, &got, &told));
+                assert_int_equal(gnomon_context_worked_on(gpu), GNOMON_DEVICE_PLUGIN);
+                assert_int_equal(in_use(), held);
+                assert_int_equal(got.count, want.count);
+                assert_memory_equal(got.offsets, want.offsets, (size_t)(want.rows + 1) * 8);
+                assert_memory_equal(got.columns, want.columns, (size_t)want.count * 8);
+                assert_memory_equal(got.distances, want.distances, (size_t)want.count * 8);
+                ASSERT_OK(gpu, gnomon_join(gpu, &a.m, other, &o, &told));
+                assert_int_equal(told.pairs, want.count);
+                gnomon_pairs_free(gpu, &got);
+                drop(&a, place);
+                drop(&b, (place + form) % PLACES);
+            }
+        gnomon_pairs_free(cpu, &want);
+        free_matrix(&p);
+        free_matrix(&q);
+    }
+    set((size_t)1 << 30, 1);
+}
+
 /* Of several GPUs one that is full fails the job, and nothing is written. */
 static void one_is_full(void **state)
 {
@@ -708,6 +760,7 @@ int main(void)
         cmocka_unit_test(memory_that_is_not_what_it_says),
         cmocka_unit_test(empty),
         cmocka_unit_test(cancelled),
+        cmocka_unit_test(joins),
         cmocka_unit_test(one_is_full),
         cmocka_unit_test(which_gpu),
     };
