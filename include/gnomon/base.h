@@ -220,10 +220,10 @@ GNOMON_API const char *gnomon_context_isa(const gnomon_context *ctx);
  * until ctx is destroyed; never NULL. */
 GNOMON_API const char *gnomon_context_device_reason(const gnomon_context *ctx);
 
-/* The device in use: its description (a GPU's name, compute capability and memory; of several "2 x "
- * before it), and the NAME of its plugin, such as "cuda". It is the device of the last job that did not run on the CPU, or else
- * the first that was found; "" if there is none yet (devices are opened when a job first needs
- * one). Valid until ctx is destroyed; never NULL. */
+/* The device in use: its description (a GPU's name, compute capability and memory; of several "2 x
+ * " before it), and the NAME of its plugin, such as "cuda". It is the device of the last job that
+ * did not run on the CPU, or else the first that was found; "" if there is none yet (devices are
+ * opened when a job first needs one). Valid until ctx is destroyed; never NULL. */
 GNOMON_API const char *gnomon_context_device_name(const gnomon_context *ctx);
 GNOMON_API const char *gnomon_context_device_kind(const gnomon_context *ctx);
 /* The NAMEs of the plugins with a device that jobs on ctx may use, from index 0 on, in the order in

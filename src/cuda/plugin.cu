@@ -136,8 +136,8 @@ static gnomon_status await(void *state, void *stream, char *text, size_t size)
 {
     const call on(state);
     const gcu_why why = {text, size};
-    GCU_TRY(why, cudaStreamSynchronize(stream ? static_cast<cudaStream_t>(stream)
-                                              : cudaStreamLegacy));
+    GCU_TRY(why,
+            cudaStreamSynchronize(stream ? static_cast<cudaStream_t>(stream) : cudaStreamLegacy));
     return GNOMON_OK;
 }
 

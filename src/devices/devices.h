@@ -26,20 +26,20 @@ typedef struct gnomon_devices {
 typedef struct gnomon_share {
     struct gnomon_crew *crew; /* of the call in progress; NULL: it runs in the calling thread */
     gnomon_devices *devices;
-    int device;              /* the how-manieth */
-    void *state;             /* the device's */
-    int64_t first, count;    /* points, queries or sets */
-    gnomon_device_host host; /* for its job */
+    int device;                       /* the how-manieth */
+    void *state;                      /* the device's */
+    int64_t first, count;             /* points, queries or sets */
+    gnomon_device_host host;          /* for its job */
     const gnomon_device_host *caller; /* the whole job's */
 
     gnomon_status status;
     char why[256];
     char argument[64]; /* what the device has told with host.about; "": nothing */
     int64_t row, col;
-    double done;      /* share of the part */
-    bool checked;     /* its input is */
+    double done;  /* share of the part */
+    bool checked; /* its input is */
     bool ended;
-    void *own;        /* a job's */
+    void *own;                /* a job's */
     void (*asked)(void *arg); /* to be called in the calling thread; NULL: nothing is */
     void *asked_with;
 } gnomon_share;
@@ -53,18 +53,18 @@ typedef struct gnomon_shares {
 /* Divides 'rows' evenly among as many devices as have work. The rows of a part begin with a
  * multiple of 32, so that lines lie as well as those of the whole. */
 void gnomon_shares_by_rows(gnomon_shares *parts, gnomon_devices *devices,
-                          const gnomon_device_host *host, int64_t rows);
+                           const gnomon_device_host *host, int64_t rows);
 /* One part for each device, all of the same rows. */
 void gnomon_shares_alike(gnomon_shares *parts, gnomon_devices *devices,
-                        const gnomon_device_host *host, int64_t rows);
+                         const gnomon_device_host *host, int64_t rows);
 
 /* Runs work on every part, and returns the first part's failure: its status, its reason in why, and
  * what host->about was told. DEVICE and MEMORY name the device. A failure of a device ends the
  * other parts at their next step; one about the data does not, so that the first of those is the
  * same whatever comes first. */
 gnomon_status gnomon_shares_run(gnomon_shares *parts,
-                               gnomon_status (*work)(gnomon_share *part, void *job), void *job,
-                               char *why, size_t why_size);
+                                gnomon_status (*work)(gnomon_share *part, void *job), void *job,
+                                char *why, size_t why_size);
 
 /* In a part's thread: calls fn in the thread that made the job's call, and returns when it has
  * returned. */

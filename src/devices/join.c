@@ -39,7 +39,7 @@ typedef struct joining {
 
     int64_t p_rows, q_rows;
     bool self;
-    int64_t room; /* pairs that may wait here */
+    int64_t room;      /* pairs that may wait here */
     int64_t next, end; /* rows that are not dealt yet */
     double work;       /* of a deal: pairs of rows */
     int64_t handed;    /* P's rows whose pairs are */
@@ -141,8 +141,7 @@ static gnomon_status hand_waiting(joining *j)
     for (; j->head < j->count; j->head++) {
         deal *d = &j->deals[j->head];
         gnomon_status status = GNOMON_OK;
-        if (d->done > j->handed || d->count > 0)
-            status = hand_on(j, d->done, d->pairs, d->count);
+        if (d->done > j->handed || d->count > 0) status = hand_on(j, d->done, d->pairs, d->count);
         j->waiting -= d->count;
         free(d->pairs);
         d->pairs = NULL;
@@ -332,9 +331,7 @@ gnomon_status gnomon_devices_join(void *state, gnomon_join_job *job, char *why, 
     j->room = gnomon_max(job->pair_room / 2, 1);
     j->self = job->q == NULL && job->q_sets == NULL;
     j->p_rows = job->p_sets != NULL ? job->p_sets->rows : job->p->rows;
-    j->q_rows = j->self             ? j->p_rows
-                : job->q_sets != NULL ? job->q_sets->rows
-                                      : job->q->rows;
+    j->q_rows = j->self ? j->p_rows : job->q_sets != NULL ? job->q_sets->rows : job->q->rows;
     job->calls->rows(job->calls->user, &j->next, &j->end);
     j->handed = j->next;
     gnomon_shares_alike(&j->parts, d, job->host, j->p_rows);

@@ -29,7 +29,7 @@ typedef struct seeker {
     gnomon_search_piece piece; /* of the call in progress */
     gnomon_matrix base;
     gnomon_csr base_sets;
-    gnomon_hit *hits;  /* by radius, of the piece */
+    gnomon_hit *hits; /* by radius, of the piece */
     int64_t hit_count, hit_room;
 } seeker;
 
@@ -38,8 +38,8 @@ struct search {
     const gnomon_search_job *job;
     bool by_base;
     int64_t queries, k;
-    int used;      /* the first so many devices have opened the search */
-    bool full;     /* there was no memory for hits */
+    int used;  /* the first so many devices have opened the search */
+    bool full; /* there was no memory for hits */
     seeker seeker[GNOMON_DEVICES_MOST];
     gnomon_search_piece *piece; /* of the call in progress, */
     int seekers;                /* which so many devices share */

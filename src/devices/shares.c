@@ -194,16 +194,16 @@ static void make_part(gnomon_shares *parts, int i, gnomon_devices *devices,
 {
     gnomon_share *part = &parts->part[i];
     *part = (gnomon_share){.devices = devices,
-                          .device = i,
-                          .state = devices->state[i],
-                          .first = first,
-                          .count = count,
-                          .caller = host};
+                           .device = i,
+                           .state = devices->state[i],
+                           .first = first,
+                           .count = count,
+                           .caller = host};
     part->host = (gnomon_device_host){part, progress, parallel, about, checked, host->row + first};
 }
 
 void gnomon_shares_by_rows(gnomon_shares *parts, gnomon_devices *devices,
-                          const gnomon_device_host *host, int64_t rows)
+                           const gnomon_device_host *host, int64_t rows)
 {
     const int64_t most = gnomon_max(rows / LEAST, 1);
     parts->count = (int)gnomon_min(devices->count, most);
@@ -217,7 +217,7 @@ void gnomon_shares_by_rows(gnomon_shares *parts, gnomon_devices *devices,
 }
 
 void gnomon_shares_alike(gnomon_shares *parts, gnomon_devices *devices,
-                        const gnomon_device_host *host, int64_t rows)
+                         const gnomon_device_host *host, int64_t rows)
 {
     parts->count = devices->count;
     for (int i = 0; i < parts->count; i++) {
@@ -320,8 +320,8 @@ static gnomon_share *failed(gnomon_shares *parts)
 }
 
 gnomon_status gnomon_shares_run(gnomon_shares *parts,
-                               gnomon_status (*work)(gnomon_share *part, void *job), void *job,
-                               char *why, size_t why_size)
+                                gnomon_status (*work)(gnomon_share *part, void *job), void *job,
+                                char *why, size_t why_size)
 {
     gnomon_crew crew = {.parts = parts, .work = work, .job = job};
     for (int i = 0; i < parts->count; i++) {
@@ -347,8 +347,7 @@ gnomon_status gnomon_shares_run(gnomon_shares *parts,
         parts->part[i].crew = NULL;
     const gnomon_share *bad = failed(parts);
     if (bad == NULL) return GNOMON_OK;
-    const bool device =
-        bad->status == GNOMON_ERROR_DEVICE || bad->status == GNOMON_ERROR_MEMORY;
+    const bool device = bad->status == GNOMON_ERROR_DEVICE || bad->status == GNOMON_ERROR_MEMORY;
     if (device && bad->why[0] != 0)
         snprintf(why, why_size, "device %d: %s", bad->devices->index[bad->device], bad->why);
     else
@@ -365,8 +364,8 @@ gnomon_matrix gnomon_share_rows(const gnomon_share *part, const gnomon_matrix *m
     gnomon_matrix rows = *m;
     rows.rows = part->count;
     if (m->data != NULL && part->first > 0)
-        rows.data = (char *)m->data +
-                    part->first * m->row_stride * (int64_t)gnomon_dtype_size(m->dtype);
+        rows.data =
+            (char *)m->data + part->first * m->row_stride * (int64_t)gnomon_dtype_size(m->dtype);
     return rows;
 }
 

@@ -59,8 +59,7 @@ static gnomon_status sketch_part(gnomon_share *part, void *arg)
     gnomon_matrix x, y;
     gnomon_csr csr;
     const gnomon_sketch_job job = part_of(s, part, &x, &y, &csr);
-    if (job.csr != NULL)
-        return of->sparse_sketch(part->state, &job, part->why, sizeof part->why);
+    if (job.csr != NULL) return of->sparse_sketch(part->state, &job, part->why, sizeof part->why);
     return s->adjoint ? of->adjoint(part->state, &job, part->why, sizeof part->why)
                       : of->sketch(part->state, &job, part->why, sizeof part->why);
 }
@@ -279,7 +278,8 @@ static gnomon_status lsh(void *state, const gnomon_lsh_job *job, char *why, size
     gnomon_devices *d = state;
     hashing h = {.job = job};
     if (job->rooms != NULL) return d->of->lsh(d->state[0], job, why, why_size);
-    gnomon_shares_by_rows(&h.parts, d, job->host, job->points ? job->points->rows : job->sets->rows);
+    gnomon_shares_by_rows(&h.parts, d, job->host,
+                          job->points ? job->points->rows : job->sets->rows);
     const bool there = (job->points != NULL && job->points->memory != GNOMON_HOST) ||
                        (job->values != NULL && job->values->memory != GNOMON_HOST);
     if (h.parts.count > 1 && there) {
@@ -490,8 +490,7 @@ static gnomon_device_table table_of(const gnomon_device_table *of)
 static bool make(const gnomon_device_table *of, const int *index, void **states, int count,
                  const gnomon_device_table **table, void **state, char *why, size_t why_size)
 {
-    if (of->together != NULL &&
-        of->together(states, count, why, why_size) != GNOMON_OK)
+    if (of->together != NULL && of->together(states, count, why, why_size) != GNOMON_OK)
         return false;
     gnomon_devices *d = calloc(1, sizeof *d);
     if (d == NULL) {

@@ -62,17 +62,18 @@ typedef struct gnomon_join_host {
     gnomon_status (*emit)(void *user, int64_t end, const gnomon_pair *pairs, int64_t count);
 } gnomon_join_host;
 
-/* Rows of P, those that calls->rows tells, with Q (q NULL: with P's own later rows). metric is L2, COSINE, IP or
- * HAMMING; of JACCARD p_sets and q_sets are P and Q, on the host, their offsets checked and all
- * else as the caller gave it. Views lie on the host or on the device. The device refuses points
- * that no join takes, naming side, row and column. Where want_pairs is 0 it may count by itself and
- * add to 'pairs'; else all go through take. Device code sees the same struct. */
+/* Rows of P, those that calls->rows tells, with Q (q NULL: with P's own later rows). metric is L2,
+ * COSINE, IP or HAMMING; of JACCARD p_sets and q_sets are P and Q, on the host, their offsets
+ * checked and all else as the caller gave it. Views lie on the host or on the device. The device
+ * refuses points that no join takes, naming side, row and column. Where want_pairs is 0 it may
+ * count by itself and add to 'pairs'; else all go through take. Device code sees the same struct.
+ */
 typedef struct gnomon_join_job {
     const gnomon_matrix *p, *q;
     const gnomon_csr *p_sets, *q_sets;
     gnomon_metric metric;
     double threshold; /* inclusive; IP: the least product */
-    int hashing; /* GNOMON_JOIN_MUST_HASH and the others; when it may be, rows of a sample: */
+    int hashing;      /* GNOMON_JOIN_MUST_HASH and the others; when it may be, rows of a sample: */
     const uint32_t *p_some, *q_some;
     int64_t p_some_count, q_some_count;
     int64_t band_rows; /* by hashing: of P at a time, at most; 0: any number */

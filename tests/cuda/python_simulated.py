@@ -93,6 +93,21 @@ out.host[...] = 0
 gnomon.sketch(X, S, out=Interface(out))
 check((out.host == expected).all(), "from the host to there")
 
+# several GPUs: the first is that of the arrays, and the others have parts of the rows
+many = np.random.default_rng(1).normal(size=(200, 300)).astype(np.float32)
+whole, many_there, many_out = gnomon.sketch(many, S, device="cuda"), There(many.shape, fill=many), There((200, 16))
+for device in ("cuda:all", "cuda:0,2", "auto:all"):
+    check((gnomon.sketch(many, S, device=device) == whole).all(), device, "from the host")
+    many_out.host[...] = 0
+    gnomon.sketch(Interface(many_there), S, out=Interface(many_out), device=device)
+    check((many_out.host == whole).all(), device, "from there to there")
+for device, part in (("cuda:1,0", "the first GPU of cuda:1,0 is cuda:1"), ("cuda:1", "was to run on cuda:1")):
+    try:
+        gnomon.sketch(Interface(many_there), S, out=Interface(many_out), device=device)
+        check(False, device, "takes arrays of GPU 0")
+    except gnomon.DeviceError as error:
+        check(part in str(error), error)
+
 wide = There((300, 40), fill=0)
 wide.host[:, ::2] = X.T
 out.host[...] = 0
@@ -126,8 +141,7 @@ for streams in ((1, 2), (2, 1)):
     except gnomon.DeviceError as error:
         check("different streams of cuda:0" in str(error), error)
 
-for call in (lambda x: gnomon.svd(x, 3), lambda x: gnomon.neighbors(x, n_neighbors=3), lambda x: gnomon.neighbors(X, x, 3),
-             lambda x: gnomon.join(x, radius=3), lambda x: gnomon.join(X, x, radius=3)):
+for call in (lambda x: gnomon.svd(x, 3), lambda x: gnomon.neighbors(x, n_neighbors=3), lambda x: gnomon.neighbors(X, x, 3)):
     try:
         call(Interface(there))
         check(False, "a job without kernels passes")

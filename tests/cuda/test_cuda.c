@@ -1,8 +1,8 @@
 /* The GPU beside the CPU: every kind of operator, layout and element type, sizes that fit nothing,
  * ranges, pieces and batches, on fresh random points. What is exact is the CPU's sketch in fp64.
  * Exits with 77 where there is no GPU. GNOMON_TEST_REDUCED=1 runs a part, for slow checkers. */
-#include "device.h"
 #include "conformance.h"
+#include "device.h"
 
 #include <gnomon/gemm.h>
 

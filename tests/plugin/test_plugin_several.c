@@ -30,9 +30,9 @@ static void says(const char *text, const char *part)
     if (strstr(text, part) == NULL) fail_msg("\"%s\" does not say \"%s\"", text, part);
 }
 
-#define OK(ctx, call)                                                         \
-    do {                                                                      \
-        if ((call) != GNOMON_OK) fail_msg("%s", gnomon_last_error(ctx));      \
+#define OK(ctx, call)                                                    \
+    do {                                                                 \
+        if ((call) != GNOMON_OK) fail_msg("%s", gnomon_last_error(ctx)); \
     } while (0)
 
 /* Whole numbers, so that sums are exact whatever their order, with many ties. */
@@ -57,17 +57,16 @@ static void which(void **state)
         const char *text;
         gnomon_status status;
         const char *part;
-    } cases[] = {
-        {"slow:0,0", GNOMON_ERROR_ARGUMENT, "it names device 0 twice"},
-        {"slow:", GNOMON_ERROR_ARGUMENT, "behind the colon come indices"},
-        {"slow:1,", GNOMON_ERROR_ARGUMENT, "behind the colon come indices"},
-        {"slow:,1", GNOMON_ERROR_ARGUMENT, "behind the colon come indices"},
-        {"slow:all,1", GNOMON_ERROR_ARGUMENT, "behind the colon come indices"},
-        {"slow:1,x", GNOMON_ERROR_ARGUMENT, "behind the colon come indices"},
-        {"slow:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", GNOMON_ERROR_ARGUMENT,
-         "names more than 16 devices"},
-        {"slow:9", GNOMON_ERROR_DEVICE, "there are 4 devices"},
-        {"slow:0,9", GNOMON_ERROR_DEVICE, "device 9: there are 4 devices"}};
+    } cases[] = {{"slow:0,0", GNOMON_ERROR_ARGUMENT, "it names device 0 twice"},
+                 {"slow:", GNOMON_ERROR_ARGUMENT, "behind the colon come indices"},
+                 {"slow:1,", GNOMON_ERROR_ARGUMENT, "behind the colon come indices"},
+                 {"slow:,1", GNOMON_ERROR_ARGUMENT, "behind the colon come indices"},
+                 {"slow:all,1", GNOMON_ERROR_ARGUMENT, "behind the colon come indices"},
+                 {"slow:1,x", GNOMON_ERROR_ARGUMENT, "behind the colon come indices"},
+                 {"slow:0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", GNOMON_ERROR_ARGUMENT,
+                  "names more than 16 devices"},
+                 {"slow:9", GNOMON_ERROR_DEVICE, "there are 4 devices"},
+                 {"slow:0,9", GNOMON_ERROR_DEVICE, "device 9: there are 4 devices"}};
     gnomon_context *ctx;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
@@ -322,8 +321,8 @@ static void joins_that_fail(void **state)
         for (int i = 0; i < 20; i++) {
             assert_int_equal(gnomon_join_collect(ctx, &p, NULL, &o, 0, &none, NULL),
                              GNOMON_ERROR_DEVICE);
-            says(gnomon_last_error(ctx), memory ? "slow: device 0: it is on fire"
-                                                : "slow: device 3: it is on fire");
+            says(gnomon_last_error(ctx),
+                 memory ? "slow: device 0: it is on fire" : "slow: device 3: it is on fire");
         }
         unsetenv("GNOMON_TEST_FAILS");
         gnomon_context *stopping = make("slow:all", memory << 20, stops);
@@ -344,9 +343,8 @@ int main(void)
 {
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/several", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(which),    cmocka_unit_test(sketches),
-        cmocka_unit_test(failing),  cmocka_unit_test(searches),
-        cmocka_unit_test(joins),    cmocka_unit_test(joins_that_fail),
+        cmocka_unit_test(which),    cmocka_unit_test(sketches), cmocka_unit_test(failing),
+        cmocka_unit_test(searches), cmocka_unit_test(joins),    cmocka_unit_test(joins_that_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

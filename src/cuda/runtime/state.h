@@ -18,7 +18,8 @@ struct gcu_stage {
 
 struct gcu_state {
     gcu_gpu gpu;
-    uint64_t others; /* GPUs that have parts of the same jobs, a bit each: their memory can be read */
+    uint64_t
+        others; /* GPUs that have parts of the same jobs, a bit each: their memory can be read */
     cudaMemPool_t pool;
     size_t memory_most;   /* bytes a call may take, from GNOMON_CUDA_MEMORY; 0: what is free */
     size_t memory_total;  /* of the GPU */

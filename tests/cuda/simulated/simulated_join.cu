@@ -144,8 +144,8 @@ cudaError_t gcu_join_pairs(const uint64_t *pairs, const double *distances, int64
 {
     return enqueue(stream, [=] {
         for (int64_t at = 0; at < count; at++)
-            out[at] = {p_first + (int64_t)(pairs[at] >> 32),
-                       q_first + (int64_t)(uint32_t)pairs[at], distances[at]};
+            out[at] = {p_first + (int64_t)(pairs[at] >> 32), q_first + (int64_t)(uint32_t)pairs[at],
+                       distances[at]};
     });
 }
 

@@ -48,8 +48,8 @@ struct allocation {
 
 static std::vector<stream *> streams;
 static std::map<char *, allocation> allocations;
-static size_t device_bytes[SIMULATED_GPUS], device_limit[SIMULATED_GPUS] = {
-                                                (size_t)1 << 30, (size_t)1 << 30, (size_t)1 << 30};
+static size_t device_bytes[SIMULATED_GPUS],
+    device_limit[SIMULATED_GPUS] = {(size_t)1 << 30, (size_t)1 << 30, (size_t)1 << 30};
 static thread_local int current;
 static int running = -1; /* the GPU whose work is being done */
 static std::recursive_mutex everything;

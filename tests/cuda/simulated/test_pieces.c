@@ -652,7 +652,8 @@ static void joins(void **state)
     (void)state;
     static const size_t limits[] = {(size_t)1 << 30, 2000000, 1200000};
     for (int form = 0; form < 4; form++) {
-        owned p = make_matrix(form % 2 ? 1100 : 700, 6, GNOMON_F32, form < 2 ? ROW_MAJOR : COL_MAJOR);
+        owned p =
+            make_matrix(form % 2 ? 1100 : 700, 6, GNOMON_F32, form < 2 ? ROW_MAJOR : COL_MAJOR);
         owned q = make_matrix(900, 6, GNOMON_F32, ROW_PADDED);
         fill_random(&p.m, 5);
         fill_random(&q.m, 6);
