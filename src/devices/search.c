@@ -1,7 +1,7 @@
-/* Exact search by several devices. Many queries are divided, and every device sees the whole base;
- * of few the base is divided where it comes from the host, and for each query the nearest of what
- * the devices have found are taken, which no cut can change: distances are fp64 numbers of pairs,
- * and ids tell the first of equals. */
+/* Exact search by several devices: each has all queries and a part of every piece of the base, so
+ * that a piece crosses the links once, and is packed once. For each query the nearest of what the
+ * devices have found are taken, which no cut can change: distances are fp64 numbers of pairs, and
+ * ids tell the first of equals. */
 #include "devices/devices.h"
 
 #include "base/arithmetic.h"
@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Queries of a device from which on they are divided: with fewer the base's way is what counts. */
-enum { MANY = 512 };
+/* Multiplications and additions from which on a base on the first device is divided, and rows of a
+ * device. */
+static const double worth_it = 2e11;
+enum { LEAST = 256 };
 
 typedef struct search search;
 
@@ -23,8 +25,6 @@ typedef struct seeker {
     gnomon_search_job job;
     gnomon_search_options options;
     gnomon_search_host calls;
-    gnomon_matrix queries;
-    gnomon_csr sets;
     void *opened;
     gnomon_search_piece piece; /* of the call in progress */
     gnomon_matrix base;
@@ -36,7 +36,6 @@ typedef struct seeker {
 struct search {
     gnomon_shares parts;
     const gnomon_search_job *job;
-    bool by_base;
     int64_t queries, k;
     int used;  /* the first so many devices have opened the search */
     bool full; /* there was no memory for hits */
@@ -44,8 +43,8 @@ struct search {
     gnomon_search_piece *piece; /* of the call in progress, */
     int seekers;                /* which so many devices share */
     /* of the end: */
-    int64_t *counts, *ids;
-    double *distances;
+    int64_t *counts, *ids, *out_counts, *out_ids;
+    double *distances, *out_distances;
 };
 
 static gnomon_status no_memory(char *why, size_t size, const char *what)
@@ -93,13 +92,6 @@ static gnomon_status open_part(gnomon_share *part, void *arg)
     s->job = *a->job;
     s->options = *a->job->options;
     s->calls = (gnomon_search_host){s, hits};
-    s->queries = a->job->sets != NULL ? *a->job->queries : gnomon_share_rows(part, a->job->queries);
-    s->job.queries = &s->queries;
-    if (a->job->sets != NULL) {
-        s->sets = gnomon_share_csr(part, a->job->sets);
-        s->job.sets = &s->sets;
-    }
-    if (s->options.exclude >= 0) s->options.exclude += part->first;
     if (part->device > 0) s->options.device_stream = NULL; /* the first device's */
     s->job.options = &s->options;
     s->job.memory_limit /= a->parts.count;
@@ -120,15 +112,10 @@ gnomon_status gnomon_devices_search_open(void *state, const gnomon_search_job *j
     a->job = job;
     a->queries = job->sets != NULL ? job->sets->rows : job->queries->rows;
     a->k = job->options->k;
-    a->by_base = a->queries < (int64_t)MANY * d->count;
-    if (a->by_base)
-        gnomon_shares_alike(&a->parts, d, job->host, a->queries);
-    else
-        gnomon_shares_by_rows(&a->parts, d, job->host, a->queries);
+    gnomon_shares_alike(&a->parts, d, job->host, a->queries);
     if (job->queries->memory != GNOMON_HOST)
         status = gnomon_devices_await(d, job->options->device_stream, why, why_size);
-    /* of a divided base the others open theirs when they are given some of it */
-    a->used = a->by_base ? 1 : a->parts.count;
+    a->used = 1; /* the others open theirs when they are given some of the base */
     if (status == GNOMON_OK) status = run(a, a->used, open_part, why, why_size);
     if (status == GNOMON_OK)
         *opened = a;
@@ -139,14 +126,24 @@ gnomon_status gnomon_devices_search_open(void *state, const gnomon_search_job *j
 
 /* ---- the base ---- */
 
-/* A device's rows of the piece: all, or the how-manieth part of them. */
+/* How many devices share a piece. */
+static int seekers_of(const search *a, const gnomon_search_piece *piece)
+{
+    const int64_t rows = piece->base != NULL ? piece->base->rows : piece->sets->rows;
+    const bool there = piece->base != NULL && piece->base->memory != GNOMON_HOST;
+    const double work = there ? (double)rows * (double)a->queries * (double)piece->base->cols : 0;
+    if (there && work < worth_it) return 1;
+    return (int)gnomon_max(gnomon_min(a->parts.count, rows / LEAST), 1);
+}
+
+/* A device's rows of the piece. */
 static void cut_piece(search *a, gnomon_share *part, seeker *s)
 {
     const gnomon_search_piece *piece = a->piece;
     const int64_t rows = piece->base != NULL ? piece->base->rows : piece->sets->rows;
     const int64_t each = rows / a->seekers;
-    const int64_t first = a->by_base ? each * part->device : 0;
-    const int64_t end = a->by_base && part->device + 1 < a->seekers ? first + each : rows;
+    const int64_t first = each * part->device;
+    const int64_t end = part->device + 1 < a->seekers ? first + each : rows;
     s->piece = (gnomon_search_piece){.first = piece->first + first};
     const gnomon_share rows_of = {.first = first, .count = end - first};
     if (piece->base != NULL) {
@@ -182,8 +179,6 @@ static gnomon_status hand_hits(search *a)
         const gnomon_status status = a->job->calls->hits(a->job->calls->user, s->hit_count, &at);
         if (status != GNOMON_OK) return status;
         memcpy(at, s->hits, (size_t)s->hit_count * sizeof *at);
-        for (int64_t h = 0; h < s->hit_count; h++)
-            at[h].query += a->parts.part[i].first;
     }
     return GNOMON_OK;
 }
@@ -194,8 +189,7 @@ gnomon_status gnomon_devices_search_add(void *state, void *opened, gnomon_search
     search *a = opened;
     const bool there = piece->base != NULL && piece->base->memory != GNOMON_HOST;
     a->piece = piece;
-    /* a few queries of what lies on the first device are its own */
-    a->seekers = a->by_base && there ? 1 : a->parts.count;
+    a->seekers = seekers_of(a, piece);
     a->used = a->seekers > a->used ? a->seekers : a->used;
     if (there && a->seekers > 1) {
         const gnomon_status ready =
@@ -218,16 +212,19 @@ gnomon_status gnomon_devices_search_add(void *state, void *opened, gnomon_search
 static gnomon_status finish_part(gnomon_share *part, void *arg)
 {
     search *a = arg;
-    /* of a divided base each device has all queries, and a room of its own for them */
-    const int64_t first = a->by_base ? part->device * a->queries : part->first;
+    const int64_t first = part->device * a->queries; /* each has a room of its own for them */
     return part->devices->of->search_finish(
         part->state, a->seeker[part->device].opened, a->counts + first, a->ids + first * a->k,
         a->distances + first * a->k, part->why, sizeof part->why);
 }
 
 /* The k nearest of what the devices have for a query, which each has in the order of answers. */
-static int64_t merge_query(const search *a, int64_t q, int64_t *ids, double *distances)
+static void merge_query(void *arg, int64_t q, int worker)
 {
+    const search *a = arg;
+    int64_t *ids = a->out_ids + q * a->k;
+    double *distances = a->out_distances + q * a->k;
+    (void)worker;
     const double sign = a->job->options->metric == GNOMON_IP ? -1 : 1;
     int64_t next[GNOMON_DEVICES_MOST] = {0}, count = 0;
     for (; count < a->k; count++) {
@@ -247,7 +244,7 @@ static int64_t merge_query(const search *a, int64_t q, int64_t *ids, double *dis
         ids[count] = a->ids[at];
         distances[count] = a->distances[at];
     }
-    return count;
+    a->out_counts[q] = count;
 }
 
 /* Rooms for every device's answers. */
@@ -266,7 +263,7 @@ gnomon_status gnomon_devices_search_finish(void *state, void *opened, int64_t *c
 {
     (void)state;
     search *a = opened;
-    if (!a->by_base || a->used == 1) {
+    if (a->used == 1) {
         a->counts = counts;
         a->ids = ids;
         a->distances = distances;
@@ -274,8 +271,11 @@ gnomon_status gnomon_devices_search_finish(void *state, void *opened, int64_t *c
     }
     gnomon_status status = make_rooms(a) ? GNOMON_OK : no_memory(why, why_size, "the answers");
     if (status == GNOMON_OK) status = run(a, a->used, finish_part, why, why_size);
-    for (int64_t q = 0; q < a->queries && status == GNOMON_OK; q++)
-        counts[q] = merge_query(a, q, ids + q * a->k, distances + q * a->k);
+    a->out_counts = counts;
+    a->out_ids = ids;
+    a->out_distances = distances;
+    if (status == GNOMON_OK)
+        a->job->host->parallel(a->job->host->user, a->queries, merge_query, a);
     free(a->counts);
     free(a->ids);
     free(a->distances);

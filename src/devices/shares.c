@@ -226,6 +226,48 @@ void gnomon_shares_alike(gnomon_shares *parts, gnomon_devices *devices,
     }
 }
 
+/* ---- loops of several parts as one, which keeps all threads busy ---- */
+
+typedef struct bundle {
+    int count;
+    const loop *of[GNOMON_DEVICES_MOST];
+    int64_t end[GNOMON_DEVICES_MOST]; /* of its tasks in the bundle's */
+} bundle;
+
+static void bundle_task(void *arg, int64_t task, int worker)
+{
+    const bundle *b = arg;
+    int which = 0;
+    while (task >= b->end[which])
+        which++;
+    const loop *l = b->of[which];
+    l->task(l->arg, task - b->end[which] + l->count, worker);
+}
+
+/* The part's loop, and those that others ask for by now. Called with the lock. */
+static void run_loops(gnomon_crew *crew)
+{
+    gnomon_shares *parts = crew->parts;
+    bundle b = {0};
+    gnomon_share *taken[GNOMON_DEVICES_MOST];
+    int64_t tasks = 0;
+    for (int i = 0; i < parts->count; i++) {
+        gnomon_share *part = &parts->part[i];
+        if (part->asked != run_loop) continue;
+        taken[b.count] = part;
+        b.of[b.count] = part->asked_with;
+        b.end[b.count] = tasks += b.of[b.count]->count;
+        b.count++;
+    }
+    const gnomon_device_host *host = b.of[0]->host;
+    pthread_mutex_unlock(&crew->lock);
+    host->parallel(host->user, tasks, bundle_task, &b);
+    pthread_mutex_lock(&crew->lock);
+    for (int i = 0; i < b.count; i++)
+        taken[i]->asked = NULL;
+    pthread_cond_broadcast(&crew->change);
+}
+
 /* ---- running ---- */
 
 /* Failures that are no part's data's. */
@@ -273,12 +315,16 @@ static void serve(gnomon_crew *crew)
             continue;
         }
         gnomon_share *part = &parts->part[at];
+        next = at + 1;
+        if (part->asked == run_loop) {
+            run_loops(crew);
+            continue;
+        }
         pthread_mutex_unlock(&crew->lock);
         part->asked(part->asked_with);
         pthread_mutex_lock(&crew->lock);
         part->asked = NULL;
         pthread_cond_broadcast(&crew->change);
-        next = at + 1;
     }
 }
 

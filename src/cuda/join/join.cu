@@ -655,8 +655,9 @@ static gnomon_status alloc_again(run *r)
 static gnomon_status plan_pieces(run *r)
 {
     gnomon_matrix p = r->p.all, q = r->q.all;
-    p.memory = r->p.place == GCU_DEVICE ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
-    q.memory = r->q.place == GCU_DEVICE ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
+    /* kernels read a sample of a peer's memory, too */
+    p.memory = r->p.place >= GCU_PEER ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
+    q.memory = r->q.place >= GCU_PEER ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
     gnomon_status status = check(r);
     if (status == GNOMON_OK) status = plan_hashes(r, &p, &q);
     return status == GNOMON_OK && r->hashes.count > 0 ? alloc_again(r) : status;
