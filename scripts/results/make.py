@@ -10,6 +10,7 @@ import sys
 import dedup
 import gemm
 import gpu
+import gpus
 import hosvd
 import low_precision
 import join
@@ -232,6 +233,7 @@ in its grid, and times every candidate.
 def index():
     about = {"thesis.md": "distortion of norms and distances by block and other operators, as in the quality tables of a thesis",
              "gpu.md": "GPUs: times of all jobs, with lower bounds and peers",
+             "gpus.md": "several GPUs of one host: times beside those of one, and links",
              "model.md": "the (m, τ) model of Ahle and Silvestri, compared with measurements",
              "low-precision.md": "Gaussian operators rounded to few bits, and sparse ones, as in Ootomo and Yokota",
              "gemm.md": "products of fp32 with fp16 matrices: errors and speed compared with SGEMM",
@@ -275,6 +277,7 @@ python.make()
 projectors.make()
 guarantee.make()
 gpu.make()
+gpus.make()
 readme = peers.readme((ROOT / "README.md").read_text())
 index()
 for name in pages:

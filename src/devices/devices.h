@@ -1,6 +1,6 @@
 /* devices/devices.h: several devices of one plugin as one.
  *
- * The core sees one device, whose table is made here: a job is divided by points, queries or rows,
+ * The core sees one device, whose table is made here: a job is divided by points, base points or rows,
  * where the cuts don't change a bit, and every part is the plugin's job on one device, in a thread
  * of its own. What a part asks of the core is done in the thread that made the call, one thing at a
  * time: no callback needs to know of the others. Jobs that are not divided run on the first device.

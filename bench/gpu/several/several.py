@@ -280,7 +280,7 @@ def main():
     parser.add_argument("--only", help="these cases alone, added to those that the record has")
     a = parser.parse_args()
     count = torch.cuda.device_count()
-    record = {"program": "several", "gpu": torch.cuda.get_device_name(0), "gpus": count, "commit": os.environ.get("GNOMON_COMMIT", ""),
+    record = {"benchmark": "several", "gpu": torch.cuda.get_device_name(0), "gpus": count, "commit": os.environ.get("GNOMON_COMMIT", ""),
               "processor": platform.processor(), "cores": len(os.sched_getaffinity(0)), "torch": torch.__version__,
               "driver": subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True,
                                        text=True).stdout.split("\n")[0], "results": []}

@@ -1,0 +1,53 @@
+"""docs/results/gpus.md: several GPUs of one host beside one, from the record of bench/gpu/several/several.py."""
+from pages import load, pages, table
+
+BARS = {"join": 1.9, "search": 1.9, "project": 1.9}
+PLACES = {"host": "pageable host memory", "page-locked": "page-locked host memory", "GPU 0": "memory of GPU 0",
+          "spread": "spread over both GPUs' memories"}
+
+
+def middle(values):
+    return sorted(values)[len(values) // 2]
+
+
+def job(r):
+    if r["name"] == "join":
+        return f"self-join, {r['n']:,} × {r['d']}, L2"
+    if r["name"] == "search":
+        return f"{r['queries']:,} queries in {r['n']:,} × {r['d']}, k = {r['k']}"
+    return f"`{r['kind']}`, {r['n']:,} × {r['d']:,}, k = {r['k']:,}"
+
+
+def rows(record):
+    for r in record["results"]:
+        if "failed" in r:
+            yield [job(r), PLACES[r["place"]], "failed: " + r["failed"], "", "", "", ""]
+            continue
+        one, both = middle(r["one"]) * 1e3, middle(r["all"]) * 1e3
+        shares = " and ".join(f"{share:.2f}" for share in r["shares"]) if r["shares"] else ""
+        yield [job(r), PLACES[r["place"]], f"{one:.3g}", f"{both:.3g}", f"{one / both:.2f}", shares,
+               "the same" if r["same_bytes"] else "OTHERS"]
+
+
+def make():
+    record = load("gpu/several.json")
+    links = record["links"]
+    good = [r for r in record["results"] if "failed" not in r]
+    reached = [r for r in good if middle(r["one"]) >= BARS[r["name"]] * middle(r["all"])]
+    same = all(r["same_bytes"] for r in good)
+    pages["gpus.md"] = (
+        "# Several GPUs of one host\n\n"
+        f"{record['gpus']} × {record['gpu']} of one host with {record['cores']} cores, commit {record['commit'][:12]}"
+        f"{', ' + record['note'] if record.get('note') else ''} (`bench/gpu/several/several.py`). Each job on `cuda:0` and on `cuda:all`, in turns, by "
+        "the host's clock from call to return; medians. Share: how long each GPU was at work, by NVML's sampling, while the job was "
+        "repeated on both. Of points that are spread, the rows of each half lie on one GPU, in one range of addresses "
+        "(`cuMemMap`); the one GPU has all of them in its own memory. How jobs are divided: "
+        "[architecture.md](../internals/architecture.md), Several devices.\n\n"
+        f"The bytes of {'every result are those of one GPU' if same else 'some results DIFFER'}. The aim is 1.9 times one GPU's speed; "
+        f"{len(reached)} of {len(good)} cases reach it.\n\n" +
+        table(["job", "points and output in", "one GPU, ms", f"{record['gpus']} GPUs, ms", "ratio", "share of each GPU", "bytes"], list(rows(record))) +
+        "\n## Links\n\nGB/s of copies of 512 MiB between page-locked memory and each GPU, and from GPU 0 to the others.\n\n" +
+        table(["direction", "each alone", "all at once"],
+              [["to the GPU", ", ".join(f"{x:.1f}" for x in links["up_alone"]), f"{links['up_together']:.1f}"],
+               ["from the GPU", ", ".join(f"{x:.1f}" for x in links["down_alone"]), f"{links['down_together']:.1f}"],
+               ["GPU 0 to another", ", ".join(f"{x:.0f}" for x in links["peer"]), ""]]))
