@@ -67,6 +67,8 @@ typedef struct gnomon_device_table {
      * have parts of the same jobs from now on, in threads of their own: views in the memory of any
      * of them are taken by each. Fails where they would not compute the same bits. */
     gnomon_status (*together)(void *const *states, int count, char *why, size_t why_size);
+    /* Whether a view in device memory lies in this device's. May be NULL, too. */
+    int (*holds)(void *state, const struct gnomon_matrix *view);
     /* Returns when all that the caller's stream (NULL: the default one) has to do so far is done.
      * May be NULL, too. */
     gnomon_status (*await)(void *state, void *stream, char *why, size_t why_size);

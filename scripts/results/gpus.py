@@ -12,7 +12,7 @@ def middle(values):
 
 def job(r):
     if r["name"] == "join":
-        return f"self-join, {r['n']:,} × {r['d']}, L2"
+        return f"self-join, {r['n']:,} × {r['d']}, L2, pairs {'counted' if r.get('counted') else 'collected'}"
     if r["name"] == "search":
         return f"{r['queries']:,} queries in {r['n']:,} × {r['d']}, k = {r['k']}"
     return f"`{r['kind']}`, {r['n']:,} × {r['d']:,}, k = {r['k']:,}"

@@ -107,7 +107,7 @@ static int count_devices(void)
     return gcu_gpu_count();
 }
 
-/* Peer access makes copies between GPUs direct; without it the driver takes them over the host. */
+/* Views in the memory of GPUs that can't be reached are refused (gcu_place_of). */
 static gnomon_status together(void *const *states, int count, char *text, size_t size)
 {
     const gcu_why why = {text, size};
@@ -123,13 +123,24 @@ static gnomon_status together(void *const *states, int count, char *text, size_t
             const int other = static_cast<gcu_state *>(states[o])->gpu.device;
             int can = 0;
             if (o == i || other >= 64) continue;
-            on.s->others |= 1ull << other;
-            if (cudaDeviceCanAccessPeer(&can, gpu->device, other) == cudaSuccess && can)
-                cudaDeviceEnablePeerAccess(other, 0);
-            cudaGetLastError(); /* another context may have enabled it */
+            cudaError_t error = cudaDeviceCanAccessPeer(&can, gpu->device, other);
+            if (error != cudaSuccess || !can) continue;
+            error = cudaDeviceEnablePeerAccess(other, 0);
+            cudaGetLastError();
+            if (error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled)
+                on.s->others |= 1ull << other;
         }
     }
     return GNOMON_OK;
+}
+
+static int holds(void *state, const gnomon_matrix *view)
+{
+    char why[256];
+    const call on(state);
+    gcu_place place;
+    return gcu_place_of(on.s, view, "", &place, {why, sizeof why}) == GNOMON_OK &&
+           place == GCU_DEVICE;
 }
 
 static gnomon_status await(void *state, void *stream, char *text, size_t size)
@@ -369,6 +380,7 @@ gnomon_plugin_entry(void)
         close_device,
         count_devices,
         together,
+        holds,
         await,
         supports,
         sketch,

@@ -1,9 +1,10 @@
 /* devices/devices.h: several devices of one plugin as one.
  *
- * The core sees one device, whose table is made here: a job is divided by points, base points or rows,
- * where the cuts don't change a bit, and every part is the plugin's job on one device, in a thread
- * of its own. What a part asks of the core is done in the thread that made the call, one thing at a
- * time: no callback needs to know of the others. Jobs that are not divided run on the first device.
+ * The core sees one device, whose table is made here: a job is divided by points, base points or
+ * rows, where the cuts don't change a bit, and every part is the plugin's job on one device, in a
+ * thread of its own. What a part asks of the core is done in the thread that made the call, one
+ * thing at a time: no callback needs to know of the others. Jobs that are not divided run on the
+ * first device.
  */
 #ifndef GNOMON_DEVICES_H
 #define GNOMON_DEVICES_H
@@ -54,6 +55,8 @@ typedef struct gnomon_shares {
  * multiple of 32, so that lines lie as well as those of the whole. */
 void gnomon_shares_by_rows(gnomon_shares *parts, gnomon_devices *devices,
                            const gnomon_device_host *host, int64_t rows);
+/* The first device has all of them after all. */
+void gnomon_shares_first(gnomon_shares *parts, int64_t rows);
 /* One part for each device, all of the same rows. */
 void gnomon_shares_alike(gnomon_shares *parts, gnomon_devices *devices,
                          const gnomon_device_host *host, int64_t rows);

@@ -274,8 +274,7 @@ gnomon_status gnomon_devices_search_finish(void *state, void *opened, int64_t *c
     a->out_counts = counts;
     a->out_ids = ids;
     a->out_distances = distances;
-    if (status == GNOMON_OK)
-        a->job->host->parallel(a->job->host->user, a->queries, merge_query, a);
+    if (status == GNOMON_OK) a->job->host->parallel(a->job->host->user, a->queries, merge_query, a);
     free(a->counts);
     free(a->ids);
     free(a->distances);

@@ -216,6 +216,12 @@ void gnomon_shares_by_rows(gnomon_shares *parts, gnomon_devices *devices,
     }
 }
 
+void gnomon_shares_first(gnomon_shares *parts, int64_t rows)
+{
+    parts->count = 1;
+    parts->part[0].count = rows;
+}
+
 void gnomon_shares_alike(gnomon_shares *parts, gnomon_devices *devices,
                          const gnomon_device_host *host, int64_t rows)
 {

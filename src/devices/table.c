@@ -64,6 +64,24 @@ static gnomon_status sketch_part(gnomon_share *part, void *arg)
                       : of->sketch(part->state, &job, part->why, sizeof part->why);
 }
 
+/* Whether other devices gain from points that lie in the first one's memory, where these must cross
+ * a link twice: to be checked, and to be projected. Products of Gaussian entries take long. */
+static bool is_heavy(const gnomon_sketch_job *job)
+{
+    const gnomon_simple *a = &job->op->factor[0];
+    const double entry = a->kind == GNOMON_GAUSSIAN ? 8 : 1;
+    return job->op->levels == 1 && (double)job->rows * a->fill * entry >= 4096;
+}
+
+/* Whether each part's rows lie in its own device's memory, or on the host. */
+static bool lie_well(const gnomon_shares *parts, const gnomon_matrix *m)
+{
+    const gnomon_share *last = &parts->part[parts->count - 1];
+    if (m == NULL || m->memory == GNOMON_HOST || last->devices->of->holds == NULL) return true;
+    const gnomon_matrix rows = gnomon_share_rows(last, m);
+    return last->devices->of->holds(last->state, &rows);
+}
+
 static gnomon_status divide_sketch(gnomon_devices *d, const gnomon_sketch_job *job, bool adjoint,
                                    char *why, size_t why_size)
 {
@@ -72,6 +90,8 @@ static gnomon_status divide_sketch(gnomon_devices *d, const gnomon_sketch_job *j
     const int64_t rows = job->csr != NULL ? job->csr->rows : x->rows;
     gnomon_shares_by_rows(&s.parts, d, job->host, rows);
     const bool there = y->memory != GNOMON_HOST || (x != NULL && x->memory != GNOMON_HOST);
+    const bool well = lie_well(&s.parts, x) && lie_well(&s.parts, y);
+    if (there && s.parts.count > 1 && !well && !is_heavy(job)) gnomon_shares_first(&s.parts, rows);
     if (s.parts.count > 1 && there) {
         const gnomon_status status = gnomon_devices_await(d, job->stream, why, why_size);
         if (status != GNOMON_OK) return status;

@@ -6,7 +6,7 @@ Needs NumPy, PyTorch and two GPUs. GNOMON_LIBRARY and GNOMON_PLUGIN_DIR say wher
 are measured, each alone and all at once: page-locked memory to each GPU and back, and GPU 0 to the others. Then each case
 runs on cuda:0, cuda:all and cuda:0 again, in turns, by the host's clock from call to return. 'spread' is device memory
 that is one range of addresses, the first half on GPU 0, the second on GPU 1 (cuMemMap). A case's share of a GPU is the
-mean of what NVML gives as its utilization while the case is repeated for a second. Of 'spread' points the one GPU has all in
+mean of what NVML gives as its utilization while the case is repeated for 0.6 s. Of 'spread' points the one GPU has all in
 its own memory."""
 import argparse
 import ctypes
@@ -179,6 +179,20 @@ def joiner(p, threshold):
     return run
 
 
+def counter(p, threshold):
+    """Pairs are counted alone: neither brought nor kept."""
+    options = _abi.gnomon_join_options()
+    lib.gnomon_join_options_init(ctypes.byref(options), ctypes.sizeof(options))
+    options.metric, options.threshold = _abi.GNOMON_L2, threshold
+    a = view_of(p)
+
+    def run(context, kept=p):
+        told = _abi.gnomon_join_result(struct_size=ctypes.sizeof(_abi.gnomon_join_result))
+        check(context, lib.gnomon_join(context.handle, ctypes.byref(a), None, ctypes.byref(options), ctypes.byref(told)))
+        return np.array([told.pairs])
+    return run
+
+
 # ---- measuring ----
 
 
@@ -229,11 +243,11 @@ def case(name, run, contexts, rounds, y=None, alone=None, **facts):
     for _ in range(rounds):
         one.append(timed(alone, contexts[0])[0])
         all_.append(timed(run, contexts[1])[0])
-        if time.perf_counter() - begin > 2.5:
+        if time.perf_counter() - begin > 1.2:
             break
     load = Load()
     load.start()
-    until = time.perf_counter() + 1
+    until = time.perf_counter() + 0.6
     while time.perf_counter() < until:
         run(contexts[1])
     shares = load.end()
@@ -316,6 +330,7 @@ def main():
         points = (centres + 0.05 * torch.randn(n, d, device="cuda:0", generator=draw)).contiguous()
         add("join", joiner(points.cpu().numpy(), 1.2), n=n, d=d, place="host")
         add("join", joiner(points, 1.2), n=n, d=d, place="GPU 0")
+        add("join", counter(points, 1.2), n=n, d=d, place="GPU 0", counted=True)
         del centres, points
     # searches
     for n in ((1 << 20) // a.scale, (1 << 22) // a.scale) if a.only in (None, "search") else ():

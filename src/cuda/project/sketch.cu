@@ -273,10 +273,6 @@ static gnomon_status hand_over(run *r, int64_t row, int64_t rows, int which)
 static gnomon_status scan_first(run *r)
 {
     const gnomon_matrix *x = r->job->x;
-    if (!r->x_host) {
-        const gnomon_status status = scan(r, x, 0, 0);
-        return status == GNOMON_OK ? verdict(r) : status;
-    }
     const int64_t batch = r->plan.batch;
     const int64_t width = gnomon_min(r->plan.width, x->cols);
     int slot = 0;
@@ -395,8 +391,9 @@ static gnomon_status work(run *r)
         r->first_bad = static_cast<unsigned long long *>(first);
         GCU_TRY(r->why, cudaMemsetAsync(first, 0xff, sizeof *r->first_bad, r->stream));
     }
-    if (check && !r->x_host) {
-        status = scan_first(r);
+    if (check && r->x_place >= GCU_PEER) { /* other GPUs' parts must not wait for more */
+        status = scan(r, x, 0, 0);
+        if (status == GNOMON_OK) status = verdict(r);
         if (status != GNOMON_OK) return status;
         check = false;
     }

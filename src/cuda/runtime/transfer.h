@@ -12,8 +12,8 @@
 enum gcu_place {
     GCU_PAGEABLE, /* host memory that CUDA knows nothing of */
     GCU_PINNED,   /* page-locked or managed: CUDA copies it by itself */
-    GCU_PEER,     /* of another GPU that has a part of the job: as page-locked memory */
-    GCU_DEVICE    /* memory that kernels on the state's GPU may use */
+    GCU_PEER,  /* of another GPU that has a part of the job: CUDA copies it, kernels can read it */
+    GCU_DEVICE /* memory that kernels on the state's GPU may use */
 };
 
 /* Fails with ARGUMENT when m->memory says another thing than CUDA, or another GPU owns it. */
