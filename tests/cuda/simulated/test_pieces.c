@@ -161,6 +161,7 @@ static void one_job(const any_operator *kind, const shape *s, gnomon_dtype dtype
 }
 
 static const any_operator simple = {"rademacher", GNOMON_RADEMACHER, 0, 0, 0, 0, 0, 0, 0, 0};
+static const any_operator dense = {"gaussian", GNOMON_GAUSSIAN, 0, 0, 0, 0, 0, 0, 0, 0};
 static const any_operator hadamard = {"srht", GNOMON_SRHT, 0, 0, 0, 0, 0, 0, 0, 0};
 static const any_operator blocks = {"block", GNOMON_BLOCK, GNOMON_ACHLIOPTAS, 0, 0, 0, 4, 0, 0, 0};
 static const any_operator narrow = {
@@ -189,6 +190,17 @@ static void every_shape(void **state)
             one_job(kinds[k], &shapes[s], GNOMON_F32, (int)s % 2 ? ROW_MAJOR : COL_MAJOR, COL_MAJOR,
                     -0.5, (int)k % 2);
         }
+}
+
+/* So much work a point that other GPUs fetch their points from the one that has them. */
+static void much_work(void **state)
+{
+    (void)state;
+    static const shape s = {200, 600, 64, 0, 0, 0, 0}, part = {170, 600, 100, 20, 550, 30, 50};
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        one_job(&dense, &s, GNOMON_F32, layout, (layout + 2) % LAYOUTS, layout % 2 ? 0.5 : 0.0, 0);
+        one_job(&dense, &part, GNOMON_F32, layout, ROW_MAJOR, 0.0, layout % 2);
+    }
 }
 
 static void every_layout_and_type(void **state)
@@ -749,6 +761,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_shape),
+        cmocka_unit_test(much_work),
         cmocka_unit_test(every_layout_and_type),
         cmocka_unit_test(adjoints),
         cmocka_unit_test(adjoint_of_nonfinite),
