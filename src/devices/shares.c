@@ -338,7 +338,7 @@ static void run_in_threads(gnomon_crew *crew)
 {
     gnomon_shares *parts = crew->parts;
     pthread_t thread[GNOMON_DEVICES_MOST];
-    bool started[GNOMON_DEVICES_MOST];
+    bool started[GNOMON_DEVICES_MOST] = {false};
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
