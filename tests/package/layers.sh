@@ -41,12 +41,8 @@ room src/inverted 'inverted/|lsh/|metric/|search/|points/|io/|base/|kernels\.h'
 room src/lstsq 'lstsq/|svd/|linalg/|project/|operator/|points/|base/'
 room src/hosvd 'hosvd/|svd/|linalg/|gemm/|project/|operator/|points/|base/|backend\.h'
 room src/io 'io/|points/|base/'
-<<<<<<< HEAD
 room src/dedup 'dedup/|comm/|io/|base/|backend\.h'
-=======
-room src/dedup 'dedup/|io/|base/|backend\.h'
 room src/devices 'devices/|(gemm|hosvd|join|lsh|project|search|svd)/job\.h|dedup/device/job\.h|base/'
->>>>>>> 5caa80c (Documentation of several GPUs; the base asks for their maker by a pointer)
 # Inside the plugin, beside what it takes of the core: the jobs of the same domain, operators, base.
 core='operator/|project/job\.h|base/|backend\.h'
 room src/cuda/runtime "cuda/runtime/|$core"
