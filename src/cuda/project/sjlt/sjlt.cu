@@ -118,7 +118,9 @@ static void lay_out(course *c)
     size_t at = 0;
     const int64_t segments = (c->window + c->s.segment_chunks - 1) / c->s.segment_chunks;
     c->line = c->points <= 4 ? 4 : SJLT_LINE;
-    const int64_t unit = c->way == PACKED ? SJLT_POINTS : c->way == LINED ? c->line : 4;
+    int64_t unit = 4;
+    if (c->way == PACKED) unit = SJLT_POINTS;
+    if (c->way == LINED) unit = c->line;
     c->width = gnomon_round_up(c->points, unit);
     const int64_t turns = segments * (c->way == LINED ? c->width / c->line : 1);
     c->ring = gnomon_min(turns, RING);
