@@ -9,6 +9,7 @@
  * each other of scores that k points of a range reach. */
 #include "search/scan.h"
 #include "base/arithmetic.h"
+#include "base/clock.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -91,6 +92,8 @@ typedef struct scan {
     bool was_whole; /* all points of earlier pieces had integer coordinates */
     bool whole;     /* and so have these */
     int64_t verified;
+    int64_t first_task;
+    int64_t before, whole_base; /* pairs of earlier pieces and groups; points of all pieces */
 } scan;
 
 /* How far a task has come: by radius it stops when its hits might not fit. */
@@ -878,6 +881,33 @@ static void check_row(void *arg, int64_t task, int number)
     refuse(c, row_of(c, task));
 }
 
+static void scan_from(void *arg, int64_t task, int number)
+{
+    scan *c = arg;
+    scan_task(c, c->first_task + task, number);
+}
+
+/* The tasks, as many at a time as take a tenth of a second: in between the caller is asked whether
+ * to go on, since a piece with many queries takes many seconds. */
+static gnomon_status scan_tasks(scan *c)
+{
+    gnomon_context *ctx = c->s->ctx;
+    const int64_t tasks = c->ranges * c->chunks;
+    int64_t step = 16 * (int64_t)gnomon_context_threads(ctx);
+    double clock = 0;
+    (void)gnomon_lap(&clock);
+    for (c->first_task = 0; c->first_task < tasks; c->first_task += step) {
+        if (c->first_task > 0) {
+            if (gnomon_lap(&clock) < 0.1) step *= 2;
+            if (c->s->reach == NULL)
+                GNOMON_TRY(
+                    gnomon_progress(ctx, "search", c->before, c->s->count * c->whole_base));
+        }
+        gnomon_parallel(ctx, gnomon_min(step, tasks - c->first_task), scan_from, c);
+    }
+    return GNOMON_OK;
+}
+
 static gnomon_status run(scan *c)
 {
     gnomon_context *ctx = c->s->ctx;
@@ -890,7 +920,7 @@ static gnomon_status run(scan *c)
         c->places[t].row = t / c->chunks * c->range;
     for (bool more = true; more;) {
         more = false;
-        gnomon_parallel(ctx, c->ranges * c->chunks, scan_task, c);
+        GNOMON_TRY(scan_tasks(c));
         if (c->s->options.k == 0) GNOMON_TRY(drain(c, &more));
     }
     if (c->ranges > 1 && c->s->options.k > 0) gnomon_parallel(ctx, c->queries, join_ranges, c);
@@ -944,6 +974,8 @@ static gnomon_status scan_pieces(scan like, int64_t query, int64_t queries, int6
         }
         c.query = query;
         c.queries = queries;
+        c.before = query * count + queries * from;
+        c.whole_base = count;
         c.whole = c.was_whole = s->whole;
         cut(&c);
         pthread_mutex_init(&c.lock, NULL);
