@@ -129,8 +129,9 @@ def gpu_part(record):
             ".\n\n" + table(["corpus, output", "options", "CPU s", "GPU s", "times", "at most", "n-grams: CPU s", "GPU s", "keys: CPU s", "GPU s"], rows) +
             "\nThe other steps are the same on both: reading, grouping, comparing, clusters, writing. With the GPU "
             f"{start:.2f} s of a run (median) are none of the steps': most of it is CUDA's start. *At most*: the ratio if all but that start, "
-            "reading and writing, which one host does, took no time. Five times is therefore out of reach by defaults. The table is from "
-            "before the CPU hashed words eight at a time, which would lower *times* for words, and `--device auto` now leaves those to it.\n\n")
+            "reading and writing, which one host does, took no time. Five times is therefore out of reach by defaults: with AVX-512 the CPU "
+            "hashes words eight at a time, and is done before a GPU has made up for its start. `--device auto` leaves words to it and gives "
+            "the GPU what the last row asks for.\n\n")
 
 
 def make():

@@ -16,8 +16,8 @@ enum { LONGEST = 1 << 16, TASK = 64 };
 
 /* Seconds a byte of text: on one thread of the CPU, of words with AVX-512 and without, and of
  * characters (bench/records/dedup-cpu.json); with a device, its host's share included (H100 and 16
- * threads, bench/records/gpu/dedup.json). And until a device has been found and taken into use (the
- * same). */
+ * threads; bench/records/gpu/dedup.json has an H200's, much the same). And until a device has been
+ * found and taken into use: a machine with one GPU; each further one makes it longer. */
 static const double wide_word = 1.5e-9, word = 4e-9, character = 1e-8;
 static const double device_word = 4.2e-10, device_character = 8.9e-10, first_look = 0.36;
 
