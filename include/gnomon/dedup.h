@@ -126,9 +126,10 @@ typedef struct gnomon_dedup_options {
      * options (checkpoint is rank 0's), add of the same documents, and run. Each makes the sets of
      * a part of the documents, on the CPU; rank 0 has all of them and does the rest, with the same
      * result as without. The others have the result of gnomon_dedup_run alone: the calls for
-     * representatives, pairs and names give them nothing, and those that write or read files do
-     * nothing there. A failure in create, add or run is that of all, in the call that comes next.
-     * NULL (default): this process alone. */
+     * representatives, pairs and names give them nothing; those that write or read files do nothing
+     * there, but all ranks must make the calls of signature files, too, and wait for rank 0 in
+     * them. A failure in create, add, run or a call of signature files is that of all, in the call
+     * that comes next. NULL (default): this process alone. */
     const struct gnomon_comm *comm;
 } gnomon_dedup_options;
 

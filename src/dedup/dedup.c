@@ -614,6 +614,7 @@ gnomon_status gnomon_dedup_run(gnomon_dedup *d, gnomon_dedup_result *result)
     if (status != GNOMON_OK) status = gnomon_dedup_ranks_fail(d, status);
     d->broken = status != GNOMON_OK;
     d->done = !d->broken;
+    d->sealed = d->sealed || d->done; /* on all ranks */
     if (d->done) gnomon_write_result(result, &d->result, sizeof d->result);
     return status;
 }

@@ -182,9 +182,40 @@ static gnomon_status find_stores(signing *s)
     return gnomon_store_map(&s->d->names, &s->own_names);
 }
 
+typedef struct signature {
+    const char *const *names;
+    const char *path;
+} signature;
+
+static gnomon_status sign(gnomon_dedup *d, void *arg)
+{
+    const signature *w = arg;
+    int64_t *order = NULL;
+    signing s = {.d = d, .names = w->names};
+    const gnomon_status ended = gnomon_dedup_end_on_device(d);
+    d->broken = ended != GNOMON_OK;
+    GNOMON_TRY(ended);
+    GNOMON_TRY(gnomon_dedup_seal(d));
+    GNOMON_TRY(find_stores(&s));
+    GNOMON_TRY(gnomon_alloc(d->ctx, d->fresh, sizeof *order, "documents", &order));
+    for (int64_t i = 0; i < d->fresh; i++)
+        order[i] = i;
+    if (d->fresh > 0) qsort_r(order, (size_t)d->fresh, sizeof *order, by_order, &s);
+    gnomon_status status =
+        gnomon_sink_open(d->ctx, w->path, &(gnomon_sink_options){.overwrite_ok = true}, &s.sink);
+    if (status == GNOMON_OK) {
+        status = put_all(&s, order);
+        if (status == GNOMON_OK)
+            status = gnomon_sink_finish(s.sink);
+        else
+            gnomon_sink_abort(s.sink);
+    }
+    gnomon_free(d->ctx, order);
+    return status;
+}
+
 gnomon_status gnomon_dedup_sign(gnomon_dedup *d, const char *const *names, const char *path)
 {
-    int64_t *order = NULL;
     GNOMON_NEED(NULL, d, "dedup");
     GNOMON_NEED(d->ctx, path, "path");
     GNOMON_FAIL_IF(d->broken, d->ctx, GNOMON_ERROR_ARGUMENT,
@@ -198,28 +229,9 @@ gnomon_status gnomon_dedup_sign(gnomon_dedup *d, const char *const *names, const
                    GNOMON_ARG("names") " is NULL");
     for (int64_t i = 0; i < d->fresh - d->named; i++)
         GNOMON_TRY(gnomon_dedup_check_name(d, names[i], d->named + i));
-    if (d->ranks.comm.rank > 0) return GNOMON_OK; /* rank 0 has the sets */
-    signing s = {.d = d, .names = names};
-    const gnomon_status ended = gnomon_dedup_end_on_device(d);
-    d->broken = ended != GNOMON_OK;
-    GNOMON_TRY(ended);
-    GNOMON_TRY(gnomon_dedup_seal(d));
-    GNOMON_TRY(find_stores(&s));
-    GNOMON_TRY(gnomon_alloc(d->ctx, d->fresh, sizeof *order, "documents", &order));
-    for (int64_t i = 0; i < d->fresh; i++)
-        order[i] = i;
-    if (d->fresh > 0) qsort_r(order, (size_t)d->fresh, sizeof *order, by_order, &s);
-    gnomon_status status =
-        gnomon_sink_open(d->ctx, path, &(gnomon_sink_options){.overwrite_ok = true}, &s.sink);
-    if (status == GNOMON_OK) {
-        status = put_all(&s, order);
-        if (status == GNOMON_OK)
-            status = gnomon_sink_finish(s.sink);
-        else
-            gnomon_sink_abort(s.sink);
-    }
-    gnomon_free(d->ctx, order);
-    return status;
+    if (d->ranks.comm.rank > 0) d->sealed = true; /* as on rank 0, which has the sets */
+    signature w = {names, path};
+    return gnomon_dedup_ranks_alone(d, sign, &w);
 }
 
 const char *gnomon_dedup_name(gnomon_dedup *d, int64_t document)
@@ -229,6 +241,7 @@ const char *gnomon_dedup_name(gnomon_dedup *d, int64_t document)
     gnomon_document two[2];
     const char *names = d != NULL ? d->names.map : NULL;
     if (d == NULL || document < 0 || document >= d->count || !d->sealed) return NULL;
+    if (d->ranks.comm.rank > 0) return NULL;
     if (gnomon_store_read(&d->documents, document * (int64_t)sizeof *two, sizeof two, two) !=
             GNOMON_OK ||
         two[0].name_end == two[1].name_end)
@@ -440,17 +453,18 @@ static gnomon_status merge(gnomon_dedup *d, const char *const *paths, int64_t co
     return GNOMON_OK;
 }
 
-/* The documents of the files, behind those that are there. */
-static gnomon_status add_files(gnomon_dedup *d, const char *const *paths, int64_t count)
+typedef struct files {
+    const char *const *paths;
+    int64_t count;
+} files;
+
+static gnomon_status read_files(gnomon_dedup *d, void *arg)
 {
-    if (d->ranks.comm.rank > 0) return GNOMON_OK; /* rank 0 reads them */
+    const files *given = arg;
+    const char *const *paths = given->paths;
+    const int64_t count = given->count;
     input *inputs = NULL;
     input **heap = NULL;
-    GNOMON_FAIL_IF(count < 0, d->ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("count") " is %" PRId64 "; it must not be negative", count);
-    for (int64_t f = 0; f < count; f++)
-        GNOMON_FAIL_IF(paths == NULL || paths[f] == NULL, d->ctx, GNOMON_ERROR_ARGUMENT,
-                       GNOMON_ARG("paths") ": number %" PRId64 " is NULL", f);
     gnomon_status status =
         gnomon_alloc_zero(d->ctx, count, sizeof *inputs, "signature files", &inputs);
     if (status == GNOMON_OK)
@@ -462,6 +476,18 @@ static gnomon_status add_files(gnomon_dedup *d, const char *const *paths, int64_
     gnomon_free(d->ctx, (void *)heap);
     d->broken = status != GNOMON_OK;
     return status;
+}
+
+/* The documents of the files, behind those that are there. */
+static gnomon_status add_files(gnomon_dedup *d, const char *const *paths, int64_t count)
+{
+    GNOMON_FAIL_IF(count < 0, d->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("count") " is %" PRId64 "; it must not be negative", count);
+    for (int64_t f = 0; f < count; f++)
+        GNOMON_FAIL_IF(paths == NULL || paths[f] == NULL, d->ctx, GNOMON_ERROR_ARGUMENT,
+                       GNOMON_ARG("paths") ": number %" PRId64 " is NULL", f);
+    files given = {paths, count};
+    return gnomon_dedup_ranks_alone(d, read_files, &given);
 }
 
 gnomon_status gnomon_dedup_add_signed(gnomon_dedup *d, const char *const *paths, int64_t count)

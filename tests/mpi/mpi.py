@@ -167,6 +167,9 @@ def failures(n):
             ("dedup old.signed --merge --ids got.csv", 2, "merging signature files runs in one process"),
             ("dedup texts.jsonl -o nowhere/got.jsonl", 4, "can't open the folder"),
             ("dedup texts.jsonl missing.jsonl --ids got.csv", 4, "missing.jsonl"),
+            ("dedup texts.jsonl --sign nowhere/got.signed", 4, "can't open the folder"),
+            ("dedup texts.jsonl --against missing.signed --ids got.csv", 4, "missing.signed"),
+            ("dedup texts.jsonl --against bad.jsonl -o got.jsonl", 3, "bad.jsonl"),
             ("join - --threshold 4 -o got.csv", 2, "standard input can't be read by all"),
             ("join points.npy --threshold 1e9 -o /dev/full", 4, "/dev/full"),
             ("neighbors points.npy queries.npy -k 4 --recall 0.9 -o got.npy", 2, "leave out --recall")]:

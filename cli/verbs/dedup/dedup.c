@@ -690,7 +690,7 @@ static int work(cli_dedup_job *j)
     if (j->part) return parts(j);
     if (j->against != NULL) status = gnomon_dedup_add_old(j->dedup, &j->against, 1);
     if (status == GNOMON_OK && j->sign != NULL) status = gnomon_dedup_sign(j->dedup, NULL, j->sign);
-    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    if (status != GNOMON_OK) return fail_together(j, status);
     if (!finds(j)) {
         gnomon_dedup_forget(j->dedup);
         return signed_only(j);

@@ -15,9 +15,12 @@
 
 /* The fixed part of a message: docs/reference/formats.md, "Sets of documents". */
 typedef struct facts {
-    int64_t slice; /* -1: there are no more documents */
+    int64_t slice; /* or what the rank waits for: */
     int64_t count, numbers, documents;
 } facts;
+
+/* The result, as there are no more documents; that rank 0 has done what it does alone. */
+enum { RESULT = -1, ALONE = -2 };
 
 /* What all ranks must agree on. */
 typedef struct terms {
@@ -202,26 +205,61 @@ gnomon_status gnomon_dedup_ranks_receive(gnomon_dedup *d, int from, int64_t coun
 
 /* ---- the end ---- */
 
-gnomon_status gnomon_dedup_ranks_meet(gnomon_dedup *d)
+/* Rank 0: all others wait for it. Others: it is told that this one does. */
+static gnomon_status gather(gnomon_dedup *d, int64_t what)
 {
     gnomon_dedup_ranks *r = &d->ranks;
-    facts f = {-1, 0, 0, r->given};
+    facts f = {what, 0, 0, r->given};
     for (int from = 1; from < r->comm.size && r->comm.rank == 0; from++) {
         GNOMON_TRY(receive(d, from, &f));
-        GNOMON_FAIL_IF(f.slice != -1 || f.documents != r->given, d->ctx, GNOMON_ERROR_DATA,
-                       "rank %d was given %" PRId64 " documents and rank 0 %" PRId64, from,
-                       f.documents, r->given);
+        GNOMON_FAIL_IF(f.slice != what || f.documents != r->given, d->ctx, GNOMON_ERROR_DATA,
+                       "rank %d was given %" PRId64 " documents and rank 0 %" PRId64
+                       ", or other calls were made there",
+                       from, f.documents, r->given);
     }
     if (r->comm.rank == 0) return GNOMON_OK;
     GNOMON_TRY(make_room(d, sizeof f));
     memcpy(r->body, &f, sizeof f);
-    GNOMON_TRY(send_sets(d, sizeof f));
+    return send_sets(d, sizeof f);
+}
+
+/* Rank 0: the others go on. */
+static gnomon_status let_go(gnomon_dedup *d)
+{
+    gnomon_dedup_ranks *r = &d->ranks;
+    const char go = 1;
+    for (int to = 1; to < r->comm.size; to++) {
+        r->heard[to] = GNOMON_RANK_WORKS;
+        GNOMON_TRY(say(r, gnomon_message_send(d->ctx, &r->comm, to, GNOMON_MESSAGE_GO, &go, 1)));
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_dedup_ranks_alone(gnomon_dedup *d,
+                                       gnomon_status (*work)(gnomon_dedup *d, void *arg), void *arg)
+{
+    if (!gnomon_dedup_divided(&d->ranks)) return work(d, arg);
+    const bool first = d->ranks.comm.rank == 0;
+    gnomon_status status = gather(d, ALONE);
+    if (status == GNOMON_OK && first) status = work(d, arg);
+    if (status == GNOMON_OK) status = first ? let_go(d) : gnomon_dedup_ranks_wait(d);
+    if (status == GNOMON_OK) return GNOMON_OK;
+    d->broken = true;
+    return gnomon_dedup_ranks_fail(d, status);
+}
+
+gnomon_status gnomon_dedup_ranks_meet(gnomon_dedup *d)
+{
+    gnomon_dedup_ranks *r = &d->ranks;
+    GNOMON_TRY(gather(d, RESULT));
+    if (r->comm.rank == 0) return GNOMON_OK;
     r->waiting = false;
     GNOMON_TRY(
         say(r, gnomon_message_receive(d->ctx, &r->comm, 0, GNOMON_MESSAGE_BYTES, &r->message)));
-    r->over = true;
-    if (r->message.kind == GNOMON_MESSAGE_FAILURE)
+    if (r->message.kind == GNOMON_MESSAGE_FAILURE) {
+        r->over = true;
         return gnomon_message_failed(d->ctx, &r->comm, &r->message);
+    }
     if (r->message.bytes != (int64_t)sizeof d->result) return damaged(d, 0);
     memcpy(&d->result, r->message.data, sizeof d->result);
     return GNOMON_OK;
@@ -230,9 +268,11 @@ gnomon_status gnomon_dedup_ranks_meet(gnomon_dedup *d)
 gnomon_status gnomon_dedup_ranks_finish(gnomon_dedup *d)
 {
     gnomon_dedup_ranks *r = &d->ranks;
-    for (int to = 1; to < r->comm.size && r->comm.rank == 0; to++)
+    for (int to = 1; to < r->comm.size && r->comm.rank == 0; to++) {
+        r->heard[to] = GNOMON_RANK_WORKS;
         GNOMON_TRY(say(r, gnomon_message_send(d->ctx, &r->comm, to, GNOMON_MESSAGE_BYTES,
                                               &d->result, sizeof d->result)));
+    }
     return GNOMON_OK;
 }
 

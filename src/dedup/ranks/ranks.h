@@ -58,6 +58,11 @@ gnomon_status gnomon_dedup_ranks_wait(gnomon_dedup *d);
 /* Rank 0: another rank's slice, valid until the next call. */
 gnomon_status gnomon_dedup_ranks_receive(gnomon_dedup *d, int from, int64_t count,
                                          gnomon_slice_sets *slice);
+/* What rank 0 alone does between two calls that all share. Rank 0: does it, once all others wait
+ * for it, and lets them go on. Others: rank 0 has done it. Its failure is that of all. */
+gnomon_status gnomon_dedup_ranks_alone(gnomon_dedup *d,
+                                       gnomon_status (*work)(gnomon_dedup *d, void *arg),
+                                       void *arg);
 /* Documents have come to their end. Rank 0: all ranks have been heard. Others: rank 0 has finished,
  * and its result is in d->result. */
 gnomon_status gnomon_dedup_ranks_meet(gnomon_dedup *d);

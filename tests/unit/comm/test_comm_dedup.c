@@ -207,6 +207,88 @@ static void test_failures(void **state)
     free(j.text);
 }
 
+/* ---- signature files, which rank 0 reads and writes while the others wait ---- */
+
+static gnomon_status through_files(gnomon_dedup *d, const job *j, const char *signed_to,
+                                   const char *const *old)
+{
+    gnomon_status status = add_all(d, j);
+    if (status == GNOMON_OK && old != NULL) status = gnomon_dedup_add_old(d, old, 1);
+    if (status == GNOMON_OK) status = gnomon_dedup_sign(d, NULL, signed_to);
+    if (status == GNOMON_OK) status = gnomon_dedup_run(d, NULL);
+    return status;
+}
+
+static void sign_part(rank_run *r)
+{
+    job own = *(const job *)r->arg;
+    gnomon_dedup *d = NULL;
+    const char *old = own.way == 1 ? "comm-dedup.missing" : "comm-dedup.signed";
+    const char *to = own.way == 2 ? "missing/comm-dedup.signed" : "comm-dedup-ranks.signed";
+    own.options.comm = &r->comm;
+    r->status = gnomon_dedup_create(r->ctx, &own.options, &d);
+    if (own.way == 3 && r->comm.rank == own.odd) { /* rank 0 does not hear of it before it signs */
+        own.begins[0] = 1;
+        own.ends[0] = 0;
+    }
+    if (r->status == GNOMON_OK) r->status = through_files(d, &own, to, &old);
+    if (r->status == GNOMON_OK) {
+        gnomon_documents more = GNOMON_DOCUMENTS_INIT;
+        if (gnomon_dedup_add(d, &more) != GNOMON_ERROR_ARGUMENT ||
+            (gnomon_dedup_name(d, 0) != NULL) != (r->comm.rank == 0))
+            r->status = GNOMON_ERROR_INTERNAL;
+    }
+    gnomon_dedup_destroy(d);
+}
+
+static size_t read_file(const char *path, char *to, size_t room)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t bytes = fread(to, 1, room, file);
+    fclose(file);
+    return bytes;
+}
+
+static void test_signature_files(void **state)
+{
+    (void)state;
+    enum { ROOM = 1 << 20 };
+    static const gnomon_status due[] = {GNOMON_OK, GNOMON_ERROR_NOT_FOUND, GNOMON_ERROR_NOT_FOUND,
+                                        GNOMON_ERROR_ARGUMENT};
+    static job j;
+    rank_run runs[MOST_RANKS];
+    gnomon_context *ctx;
+    gnomon_dedup *d = NULL;
+    char *one = malloc(ROOM), *several = malloc(ROOM);
+    assert_int_equal(gnomon_context_create(NULL, &ctx), GNOMON_OK);
+    make(&j, 60, 12);
+    j.piece = 60;
+    j.named = true;
+    assert_int_equal(gnomon_dedup_create(ctx, &j.options, &d), GNOMON_OK);
+    assert_int_equal(through_files(d, &j, "comm-dedup.signed", NULL), GNOMON_OK);
+    gnomon_dedup_destroy(d);
+    const size_t bytes = read_file("comm-dedup.signed", one, ROOM);
+    for (int size = 2; size <= 5; size++)
+        for (j.way = 0; j.way < 4; j.way++) {
+            j.odd = size - 1;
+            j.count = j.way == 3 ? 1 : 60; /* one slice, which is rank 0's */
+            remove("comm-dedup-ranks.signed");
+            run_ranks(size, sign_part, &j, runs);
+            for (int i = 0; i < size; i++)
+                assert_int_equal(runs[i].status, due[j.way]);
+            if (j.way != 0) continue;
+            assert_int_equal(read_file("comm-dedup-ranks.signed", several, ROOM), bytes);
+            assert_memory_equal(one, several, bytes);
+        }
+    remove("comm-dedup.signed");
+    remove("comm-dedup-ranks.signed");
+    gnomon_context_destroy(ctx);
+    free(one);
+    free(several);
+    free(j.text);
+}
+
 /* An allocation that a rank is refused: all are told of it, or that rank ends all. */
 static void dedup_without_memory(rank_run *r)
 {
@@ -257,8 +339,8 @@ static void test_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_result),
-                                       cmocka_unit_test(test_failures),
-                                       cmocka_unit_test(test_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_result), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_signature_files), cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
