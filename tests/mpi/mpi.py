@@ -62,6 +62,10 @@ def make_files():
     scipy.sparse.save_npz("sparse.npz", sparse)
     with open("bad.jsonl", "w", encoding="utf-8") as file:
         file.write('{"text": "one"}\n{"text": 3}\n')
+    large = np.zeros((30000, 1 + d), "i4")  # more than a rank's memory takes
+    large[:, 0] = d
+    large[29998, 0] = d + 1
+    large.tofile("bad.fvecs")
     points[:40].tofile("plain.raw")
     np.savetxt("text.csv", points[:30], delimiter=",")
     words = [f"w{x}" for x in range(30)]
@@ -160,6 +164,8 @@ def failures(n):
             ("project text.csv -k 4 -o got.npy", 2, "text.csv can be read from the beginning alone"),
             ("hosvd points.npy --ranks 4,4 -o got.npz", 2, "these run on several: project, neighbors, join, dedup"),
             ("join bad.npy --threshold 1 -o got.csv", 3, f"NaN or infinity in row {n - 1}, column 3"),
+            ("join bad.fvecs queries.npy --threshold 1 -o got.csv --memory 66M", 3,
+             "gnomon join: bad.fvecs: the point of row 29998 "),
             ("join points.npy missing.npy --threshold 1 -o got.csv", 4, "missing.npy"),
             ("join points.npy --threshold 4 -o nowhere/got.csv", 4, "can't open the folder"),
             ("dedup bad.jsonl -o got.jsonl", 3, "bad.jsonl"),

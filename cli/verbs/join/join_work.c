@@ -231,19 +231,14 @@ static int fail(cli_join *j, gnomon_status status)
     return cli_fail_status(app, status);
 }
 
-/* Whether the ranks may be unable to speak with each other any more. */
-static int is_lost(gnomon_status status)
-{
-    return status == GNOMON_ERROR_COMM || status == GNOMON_ERROR_DATA;
-}
-
 /* What became of the join on all ranks: rank 0 tells it. */
 static int agree(cli_join *j, gnomon_status status)
 {
     cli_app *app = j->app;
     int code = status == GNOMON_OK ? -1 : CLI_EXIT_DEFECT;
-    if (status != GNOMON_OK && (app->comm.rank == 0 || is_lost(status))) code = fail(j, status);
-    return is_lost(status) ? code : cli_comm_agree(app, code);
+    if (status != GNOMON_OK && (app->comm.rank == 0 || status == GNOMON_ERROR_COMM))
+        code = fail(j, status);
+    return status == GNOMON_ERROR_COMM ? code : cli_comm_agree(app, code);
 }
 
 /* ---- the join ---- */
@@ -398,7 +393,7 @@ static int join_kept(cli_join *j, place where, json_t *identity)
         const int saved = cli_checkpoint_save(&j->kept);
         if (code == 0) code = saved;
     }
-    if (!is_lost(status)) code = cli_comm_agree(app, code > 0 ? code : -1);
+    if (status != GNOMON_ERROR_COMM) code = cli_comm_agree(app, code > 0 ? code : -1);
     if (status != GNOMON_OK || code > 0) {
         cli_say(app,
                 "gnomon join: %lld pairs, all of those of rows below %lld, are kept in %s: the "

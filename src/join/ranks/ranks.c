@@ -55,11 +55,12 @@ gnomon_status gnomon_join_ranks_open(gnomon_context *ctx, const gnomon_join_opti
 
 /* ---- messages ---- */
 
-/* After a failed message nothing more can be said. */
+/* After a failed message nothing more can be said: COMM, and no other status, tells that. */
 static gnomon_status say(gnomon_join_ranks *r, gnomon_status status)
 {
-    if (status != GNOMON_OK) r->lost = true;
-    return status;
+    if (status == GNOMON_OK) return status;
+    r->lost = true;
+    return GNOMON_ERROR_COMM;
 }
 
 /* Rank 0's answer to what was sent last. */
@@ -454,7 +455,8 @@ gnomon_status gnomon_join_ranks_end(gnomon_join_ranks *r, gnomon_join_result *re
     gnomon_comm_note(r->ctx, &r->bad, status, r->comm.rank, NULL);
     if (!r->begun) GNOMON_TRY(exchange(r, NULL, &told));
     GNOMON_TRY(r->comm.rank == 0 ? hear_out(r, result) : say_last_word(r, result, status));
-    return gnomon_comm_end(r->ctx, &r->comm, &r->bad);
+    status = gnomon_comm_end(r->ctx, &r->comm, &r->bad);
+    return status == (gnomon_status)r->bad.status ? status : say(r, status);
 }
 
 gnomon_status gnomon_join_ranks_close(gnomon_join_ranks *r, gnomon_status status)
