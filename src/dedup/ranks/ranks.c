@@ -183,7 +183,8 @@ gnomon_status gnomon_dedup_ranks_receive(gnomon_dedup *d, int from, int64_t coun
     facts f;
     GNOMON_TRY(receive(d, from, &f));
     GNOMON_FAIL_IF(f.slice != r->slices - 1 || f.count != count || f.documents != r->given, d->ctx,
-                   GNOMON_ERROR_DATA, "rank %d was given other documents than rank 0", from);
+                   GNOMON_ERROR_DATA,
+                   "rank %d was given other documents than rank 0, or in other batches", from);
     int64_t numbers = 0, bytes = 0;
     const int64_t size = sizeof *slice->sets;
     const char *at = r->message.data + sizeof f;
