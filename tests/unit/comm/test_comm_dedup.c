@@ -107,6 +107,7 @@ static void dedup_part(rank_run *r)
     if (r->status == GNOMON_OK && r->comm.rank == 0) {
         take(d, j->count, j->kept, &j->pairs);
         j->result = result;
+        gnomon_dedup_forget(d);
     } else if (r->status == GNOMON_OK) {
         if (gnomon_dedup_representatives(d) != NULL) r->status = GNOMON_ERROR_INTERNAL;
     }
@@ -289,6 +290,63 @@ static void test_signature_files(void **state)
     free(j.text);
 }
 
+/* ---- a checkpoint, which other ranks go on with ---- */
+
+static void half(gnomon_context *ctx, const job *j, const gnomon_comm *comm)
+{
+    job some = *j;
+    gnomon_dedup *d = NULL;
+    some.count = j->count / 2;
+    some.options.checkpoint = "comm-dedup.checkpoint";
+    some.options.comm = comm;
+    assert_int_equal(gnomon_dedup_create(ctx, &some.options, &d), GNOMON_OK);
+    assert_int_equal(add_all(d, &some), GNOMON_OK);
+    gnomon_dedup_destroy(d);
+}
+
+static void half_part(rank_run *r)
+{
+    half(r->ctx, r->arg, &r->comm);
+}
+
+static void test_checkpoint(void **state)
+{
+    (void)state;
+    static job j;
+    rank_run runs[MOST_RANKS];
+    gnomon_context *ctx;
+    gnomon_dedup *d = NULL;
+    assert_int_equal(gnomon_context_create(NULL, &ctx), GNOMON_OK);
+    make(&j, DOCUMENTS, LONG);
+    j.piece = 90;
+    j.named = true;
+    assert_int_equal(gnomon_dedup_create(ctx, &j.options, &d), GNOMON_OK);
+    assert_int_equal(add_all(d, &j), GNOMON_OK);
+    j.due = (gnomon_dedup_result){.struct_size = sizeof j.due};
+    assert_int_equal(gnomon_dedup_run(d, &j.due), GNOMON_OK);
+    take(d, j.count, j.due_kept, &j.due_pairs);
+    gnomon_dedup_destroy(d);
+    for (int size = 1; size <= 4; size++) {
+        if (size == 3)
+            half(ctx, &j, NULL);
+        else
+            run_ranks(5 - size, half_part, &j, runs);
+        j.options.checkpoint = "comm-dedup.checkpoint";
+        run_ranks(size, dedup_part, &j, runs);
+        j.options.checkpoint = NULL;
+        for (int i = 0; i < size; i++)
+            assert_int_equal(runs[i].status, GNOMON_OK);
+        assert_int_equal(j.result.pairs, j.due.pairs);
+        assert_int_equal(j.result.ngrams, j.due.ngrams);
+        assert_memory_equal(j.kept, j.due_kept, (size_t)j.count * 8);
+        assert_memory_equal(j.pairs, j.due_pairs, (size_t)j.due.pairs * sizeof *j.due_pairs);
+    }
+    gnomon_context_destroy(ctx);
+    free(j.text);
+    free(j.pairs);
+    free(j.due_pairs);
+}
+
 /* An allocation that a rank is refused: all are told of it, or that rank ends all. */
 static void dedup_without_memory(rank_run *r)
 {
@@ -341,6 +399,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_result), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_signature_files), cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_signature_files), cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
