@@ -155,3 +155,13 @@ gnomon_status gnomon_progress(gnomon_context *ctx, const char *phase, int64_t do
     return gnomon_fail(ctx, GNOMON_ERROR_CANCELLED, "%s: cancelled by the progress callback",
                        phase);
 }
+
+bool gnomon_asking_stops(gnomon_asking *asking, int worker)
+{
+    if (atomic_load_explicit(&asking->stop, memory_order_relaxed)) return true;
+    if (worker != 0) return false;
+    asking->status = gnomon_progress(asking->ctx, asking->phase, asking->done, asking->total);
+    if (asking->status == GNOMON_OK) return false;
+    atomic_store_explicit(&asking->stop, true, memory_order_relaxed);
+    return true;
+}

@@ -263,6 +263,7 @@ void gnomon_prefix_close(gnomon_prefix *x)
 /* ---- meeting ---- */
 
 typedef struct pairing {
+    gnomon_asking asking;
     gnomon_prefix *x;
     gnomon_pair_slabs slabs;
     int64_t row, count;
@@ -400,7 +401,9 @@ static void pairs_of_rows(void *arg, int64_t task, int worker)
     int64_t slab = -1, compared = 0;
     const int64_t first = m->row + task * ROWS, last = m->row + m->count;
     for (int64_t i = first; i < first + ROWS && i < last; i++) {
-        if (atomic_load_explicit(&m->slabs.full, memory_order_relaxed)) break;
+        if (atomic_load_explicit(&m->slabs.full, memory_order_relaxed) ||
+            gnomon_asking_stops(&m->asking, worker))
+            break;
         pairs_of_row(m, i, m->x->shared[worker], m->x->candidates[worker], &slab, &compared);
     }
     atomic_fetch_add(&m->compared, compared);
@@ -410,7 +413,10 @@ gnomon_status gnomon_prefix_pairs(gnomon_prefix *x, int64_t row, int64_t count, 
 {
     gnomon_join_state *join = x->join;
     if (x->weights != NULL) return gnomon_weights_pairs(x->weights, row, count, fits);
-    pairing m = {.x = x, .row = row, .count = count};
+    pairing m = {.asking = {.ctx = join->ctx, .phase = "join", .done = row, .total = join->p.rows},
+                 .x = x,
+                 .row = row,
+                 .count = count};
     const int64_t tasks = (count + ROWS - 1) / ROWS;
     int64_t room = join->pair_room - join->count;
     if (room < x->q.count) room = x->q.count;
@@ -422,5 +428,5 @@ gnomon_status gnomon_prefix_pairs(gnomon_prefix *x, int64_t row, int64_t count, 
     gnomon_pair_slabs_close(&m.slabs, join);
     join->result->compared += m.compared;
     *fits = !m.slabs.full;
-    return GNOMON_OK;
+    return m.asking.status;
 }

@@ -285,6 +285,7 @@ void gnomon_weights_close(gnomon_weights *x)
 /* ---- meeting ---- */
 
 typedef struct pairing {
+    gnomon_asking asking;
     gnomon_weights *x;
     const gnomon_metric_row *metric;
     double share;
@@ -374,7 +375,9 @@ static void pairs_of_rows(void *arg, int64_t task, int worker)
     counts counted = {0, 0};
     const int64_t first = m->row + task * ROWS, last = m->row + m->count;
     for (int64_t i = first; i < first + ROWS && i < last; i++) {
-        if (atomic_load_explicit(&m->slabs.full, memory_order_relaxed)) break;
+        if (atomic_load_explicit(&m->slabs.full, memory_order_relaxed) ||
+            gnomon_asking_stops(&m->asking, worker))
+            break;
         pairs_of_row(m, i, &m->x->scratch[worker], &slab, &counted);
     }
     atomic_fetch_add(&m->compared, counted.compared);
@@ -390,7 +393,8 @@ gnomon_status gnomon_weights_pairs(gnomon_weights *x, int64_t row, int64_t count
     const int64_t all = gnomon_times(count, x->q.count);
     if (all >= 0) room = gnomon_min(room, all);
     x->limit = fmin(x->limit, gnomon_join_threshold(join));
-    pairing m = {.x = x,
+    pairing m = {.asking = {.ctx = join->ctx, .phase = "join", .done = row, .total = join->p.rows},
+                 .x = x,
                  .metric = gnomon_metric_row_of(join->options.metric),
                  .share = least_share(x->limit),
                  .row = row,
@@ -401,7 +405,7 @@ gnomon_status gnomon_weights_pairs(gnomon_weights *x, int64_t row, int64_t count
     join->result->compared += m.compared;
     join->result->verified += m.verified;
     *fits = !m.slabs.full;
-    return GNOMON_OK;
+    return m.asking.status;
 }
 
 double gnomon_weights_cost(const gnomon_weights *x)

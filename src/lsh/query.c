@@ -438,12 +438,14 @@ enum { QUERIES = 8 }; /* of a task */
 typedef struct batch {
     finding *f;
     int64_t count;
+    gnomon_asking asking;
 } batch;
 
 static void find_some(void *arg, int64_t task, int worker)
 {
-    const batch *b = arg;
-    for (int64_t q = task * QUERIES; q < b->count && q < (task + 1) * QUERIES; q++)
+    batch *b = arg;
+    const int64_t end = gnomon_min(b->count, (task + 1) * QUERIES);
+    for (int64_t q = task * QUERIES; q < end && !gnomon_asking_stops(&b->asking, worker); q++)
         find_one(b->f, &b->f->finders[worker], q);
 }
 
@@ -489,14 +491,15 @@ static void forget_work(finding *f)
 }
 
 /* A batch whose hits find no room is done again with room for them all. */
-static gnomon_status find_batch(finding *f, int64_t count)
+static gnomon_status find_batch(finding *f, int64_t count, int64_t all)
 {
-    batch b = {f, count};
+    batch b = {f, count, {.ctx = f->ctx, .phase = "search", .done = f->first, .total = all}};
     gnomon_search *s = f->search;
     for (;; forget_work(f)) {
         atomic_store(&f->hits, s->hit_count);
         f->hit_room = s->hit_room;
         gnomon_parallel(f->ctx, (count + QUERIES - 1) / QUERIES, find_some, &b);
+        GNOMON_TRY(b.asking.status);
         if (s->options.k > 0) return GNOMON_OK;
         const int64_t wanted = atomic_load(&f->hits);
         if (wanted <= f->hit_room) {
@@ -547,7 +550,7 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
             GNOMON_TRY(gnomon_codes_make(f->ctx, &index->codes, index->options.metric,
                                          queries->dense, f->first, here, f->codes));
         const double hashed = gnomon_seconds();
-        GNOMON_TRY(find_batch(f, here));
+        GNOMON_TRY(find_batch(f, here, n));
         count_work(f, work);
         work->hash_seconds += hashed - start;
         work->search_seconds += gnomon_seconds() - hashed;

@@ -312,9 +312,10 @@ typedef struct count_job {
     const gnomon_sets *base;
     group *chunks;
     int64_t chunk_count, hit_room, end;
+    gnomon_asking asking;
 } count_job;
 
-enum { CHUNK = 1024, ROWS = 65536 };
+enum { CHUNK = 1024, ROWS = 65536, ASKED = 8 /* rows between two looks at the clock */ };
 
 static int by_member(const void *x, const void *y)
 {
@@ -370,8 +371,8 @@ static void chunk_close(gnomon_context *ctx, group *c)
 
 static void chunk_fill(void *arg, int64_t task, int worker)
 {
-    (void)worker;
-    const count_job *job = arg;
+    count_job *job = arg;
+    if (gnomon_asking_stops(&job->asking, worker)) return;
     group *c = &job->chunks[task];
     const gnomon_sets *sets = &job->s->sets;
     int64_t at = 0;
@@ -435,11 +436,11 @@ static void count_row(const count_job *job, group *c, int64_t row)
 
 static void count_task(void *arg, int64_t task, int worker)
 {
-    (void)worker;
-    const count_job *job = arg;
+    count_job *job = arg;
     const gnomon_search *s = job->s;
     group *c = &job->chunks[task];
     for (; c->row < job->end; c->row++) {
+        if (c->row % ASKED == 0 && gnomon_asking_stops(&job->asking, worker)) return;
         if (s->options.k == 0 && c->hit_count + c->count > job->hit_room) return;
         if (gnomon_search_allows(&s->options, s->base + c->row)) count_row(job, c, c->row);
     }
@@ -466,11 +467,15 @@ static gnomon_status count_all(count_job *job)
     gnomon_context *ctx = job->s->ctx;
     for (int64_t i = 0; i < job->chunk_count; i++)
         GNOMON_TRY(chunk_open(job, &job->chunks[i]));
+    job->asking = (gnomon_asking){.ctx = ctx, .phase = "search", .total = job->base->count};
     gnomon_parallel(ctx, job->chunk_count, chunk_fill, job);
+    GNOMON_TRY(job->asking.status);
     for (int64_t row = 0; row < job->base->count; row = job->end) {
         job->end = job->base->count - row < ROWS ? job->base->count : row + ROWS;
+        job->asking.done = row;
         for (bool more = true; more;) {
             gnomon_parallel(ctx, job->chunk_count, count_task, job);
+            GNOMON_TRY(job->asking.status);
             GNOMON_TRY(drain(job, &more));
         }
         GNOMON_TRY(gnomon_progress(ctx, "search", job->end, job->base->count));

@@ -9,7 +9,6 @@
  * each other of scores that k points of a range reach. */
 #include "search/scan.h"
 #include "base/arithmetic.h"
-#include "base/clock.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -92,8 +91,8 @@ typedef struct scan {
     bool was_whole; /* all points of earlier pieces had integer coordinates */
     bool whole;     /* and so have these */
     int64_t verified;
-    int64_t first_task;
-    int64_t before, whole_base; /* pairs of earlier pieces and groups; points of all pieces */
+    gnomon_asking asking;
+    int64_t whole_base; /* points, also where this is of a sample of them */
 } scan;
 
 /* How far a task has come: by radius it stops when its hits might not fit. */
@@ -445,7 +444,7 @@ static double least_f32(const gnomon_search *s, double key)
 }
 
 /* Few queries, or l1: every pair in fp64, or those that fp32 can't tell to be too far. */
-static void scan_direct(worker *w, int64_t place, int64_t end)
+static void scan_direct(worker *w, int64_t place, int64_t end, int number)
 {
     const scan *c = w->c;
     const gnomon_search *s = c->s;
@@ -454,7 +453,7 @@ static void scan_direct(worker *w, int64_t place, int64_t end)
                            asked->col_stride == 1 && base->dtype == GNOMON_F32 &&
                            base->col_stride == 1;
     const int64_t row_bytes = gnomon_min(s->cols * (int64_t)sizeof(float), AHEAD_BYTES);
-    for (int64_t q = 0; q < w->count; q++) {
+    for (int64_t q = 0; q < w->count && !gnomon_asking_stops(&w->c->asking, number); q++) {
         const gnomon_query query = gnomon_query_for(s, c->query + w->query + q, base, w->own->f64);
         const float *from_f32 = gnomon_row_at(asked, c->query + w->query + q);
         const uint32_t self = w->filters[q].self;
@@ -550,12 +549,13 @@ static void scan_task(void *arg, int64_t task, int number)
         w.hits = c->hits + task * c->hit_room;
     const int64_t end = gnomon_min((range + 1) * c->range, c->count);
     while (w.at->row < end) {
+        if (gnomon_asking_stops(&c->asking, number)) return;
         const int64_t to = gnomon_min(w.at->row + c->block, end);
         for (int64_t q = 0; q < w.count; q++)
             heed_reached(&w, q);
         if (s->options.k == 0 && w.at->hits + w.count * c->block > c->hit_room) break;
         if (c->direct)
-            scan_direct(&w, w.at->row, to);
+            scan_direct(&w, w.at->row, to, number);
         else if (c->bits)
             scan_bits(&w, w.at->row, to);
         else
@@ -881,33 +881,6 @@ static void check_row(void *arg, int64_t task, int number)
     refuse(c, row_of(c, task));
 }
 
-static void scan_from(void *arg, int64_t task, int number)
-{
-    scan *c = arg;
-    scan_task(c, c->first_task + task, number);
-}
-
-/* The tasks, as many at a time as take a tenth of a second: in between the caller is asked whether
- * to go on, since a piece with many queries takes many seconds. */
-static gnomon_status scan_tasks(scan *c)
-{
-    gnomon_context *ctx = c->s->ctx;
-    const int64_t tasks = c->ranges * c->chunks;
-    int64_t step = 16 * (int64_t)gnomon_context_threads(ctx);
-    double clock = 0;
-    (void)gnomon_lap(&clock);
-    for (c->first_task = 0; c->first_task < tasks; c->first_task += step) {
-        if (c->first_task > 0) {
-            if (gnomon_lap(&clock) < 0.1) step *= 2;
-            if (c->s->reach == NULL)
-                GNOMON_TRY(
-                    gnomon_progress(ctx, "search", c->before, c->s->count * c->whole_base));
-        }
-        gnomon_parallel(ctx, gnomon_min(step, tasks - c->first_task), scan_from, c);
-    }
-    return GNOMON_OK;
-}
-
 static gnomon_status run(scan *c)
 {
     gnomon_context *ctx = c->s->ctx;
@@ -920,7 +893,8 @@ static gnomon_status run(scan *c)
         c->places[t].row = t / c->chunks * c->range;
     for (bool more = true; more;) {
         more = false;
-        GNOMON_TRY(scan_tasks(c));
+        gnomon_parallel(ctx, c->ranges * c->chunks, scan_task, c);
+        GNOMON_TRY(c->asking.status);
         if (c->s->options.k == 0) GNOMON_TRY(drain(c, &more));
     }
     if (c->ranges > 1 && c->s->options.k > 0) gnomon_parallel(ctx, c->queries, join_ranges, c);
@@ -974,8 +948,10 @@ static gnomon_status scan_pieces(scan like, int64_t query, int64_t queries, int6
         }
         c.query = query;
         c.queries = queries;
-        c.before = query * count + queries * from;
-        c.whole_base = count;
+        c.asking = (gnomon_asking){.ctx = s->ctx,
+                                   .phase = "search",
+                                   .done = s->reach == NULL ? query * count + queries * from : 0,
+                                   .total = s->count * c.whole_base};
         c.whole = c.was_whole = s->whole;
         cut(&c);
         pthread_mutex_init(&c.lock, NULL);
@@ -1091,7 +1067,8 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
                           int64_t count)
 {
     if (count == 0 || s->count == 0) return GNOMON_OK;
-    scan like = {.s = s, .base = base, .rows = rows, .count = count, .bad = INT64_MAX};
+    scan like = {
+        .s = s, .base = base, .rows = rows, .count = count, .whole_base = count, .bad = INT64_MAX};
     like.bits = gnomon_metric_takes(s->options.metric, GNOMON_POINTS_BITS);
     like.direct = !like.bits && (s->count <= FEW || s->cols == 0 ||
                                  !gnomon_metric_row_of(s->options.metric)->filtered);

@@ -17,6 +17,7 @@
 enum {
     PIECE = GNOMON_INVERTED_PIECE,
     ROUND = 4096,     /* queries between two reports of progress */
+    ASKED = 4,        /* pieces between two looks at the clock */
     HITS = 8192,      /* of a task, before they go to the search */
     NORM_ROWS = 1024, /* of a task */
 };
@@ -124,7 +125,7 @@ typedef struct scratch {
     int64_t kept_count, kept_room;
     gnomon_ranked *best;
     gnomon_hit *hits;
-    int64_t hit_count, verified;
+    int64_t hit_count, verified, pieces;
 } scratch;
 
 typedef struct scan {
@@ -138,6 +139,7 @@ typedef struct scan {
     pthread_mutex_t lock; /* of the search's hits */
     gnomon_status status;
     atomic_bool damaged; /* a list or row of an index in a file is */
+    gnomon_asking asking;
 } scan;
 
 /* Hands a task's hits to the search. */
@@ -485,11 +487,19 @@ static void search_piece(const place *p)
     if (p->own->kept_count > p->own->kept_room - PIECE) verify_kept(c, p->own, q);
 }
 
+/* Under the lock: a flush without memory leaves an error text too. */
+static bool stops(scan *c, int worker)
+{
+    if (worker == 0) pthread_mutex_lock(&c->lock);
+    const bool stop = gnomon_asking_stops(&c->asking, worker);
+    if (worker == 0) pthread_mutex_unlock(&c->lock);
+    return stop;
+}
+
 static void run(void *arg, int64_t task, int worker)
 {
     scan *c = arg;
     scratch *own = &c->scratch[task];
-    (void)worker;
     for (;;) {
         const int64_t number = atomic_fetch_add(&c->next, 1);
         if (number >= c->end || c->s->full) return;
@@ -503,6 +513,7 @@ static void run(void *arg, int64_t task, int worker)
                 own->terms[n].at = part_of(c->x, &own->terms[n], 0, first);
         }
         for (; first < c->x->rows.count; first += PIECE) {
+            if (++own->pieces % ASKED == 0 && stops(c, worker)) return;
             place p = {.c = c,
                        .own = own,
                        .q = &q,
@@ -553,9 +564,13 @@ static gnomon_status scan_rounds(scan *c)
     for (int64_t t = 0; t < threads; t++)
         GNOMON_TRY(scratch_open(c, &c->scratch[t]));
     while (c->end < c->s->count && !c->s->full) {
+        const double before = (double)c->end / (double)c->s->count;
+        c->asking = (gnomon_asking){
+            .ctx = ctx, .phase = "search", .done = (int64_t)(before * (double)base), .total = base};
         atomic_store(&c->next, c->end);
         c->end = gnomon_min(c->end + ROUND, c->s->count);
         gnomon_parallel(ctx, threads, run, c);
+        GNOMON_TRY(c->asking.status);
         for (int64_t t = 0; t < threads && c->s->options.k == 0; t++)
             flush(c, &c->scratch[t]);
         GNOMON_TRY(c->status);

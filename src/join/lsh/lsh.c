@@ -221,6 +221,17 @@ static bool next_slice(hashed *h, int64_t *place, uint32_t *other)
     return h->cut_count > 0;
 }
 
+/* How far the band has come, in thousandths of a table. */
+static gnomon_status tell(const hashed *h, int64_t tables)
+{
+    const double n = (double)h->join->p.rows;
+    const double band = (double)(h->band_end - h->join->next_row) / n;
+    const double before = (double)h->join->next_row / n;
+    const double all = 1000 * (double)h->tables;
+    return gnomon_progress(h->join->ctx, "join",
+                           (int64_t)(all * before + 1000 * band * (double)tables), (int64_t)all);
+}
+
 /* One table's pairs; *fits: whether they may wait beside those before. */
 static gnomon_status join_table(hashed *h, bool *fits)
 {
@@ -238,22 +249,12 @@ static gnomon_status join_table(hashed *h, bool *fits)
         join->count = atomic_load(&h->count);
         *fits = join->count <= join->pair_room || h->band_end == join->next_row + 1;
         if (!*fits) return GNOMON_OK;
+        GNOMON_TRY(tell(h, h->table));
     }
     return GNOMON_OK;
 }
 
 /* ---- bands ---- */
-
-/* How far the band has come, in thousandths of a table. */
-static gnomon_status tell(const hashed *h, int64_t tables)
-{
-    const double n = (double)h->join->p.rows;
-    const double band = (double)(h->band_end - h->join->next_row) / n;
-    const double before = (double)h->join->next_row / n;
-    const double all = 1000 * (double)h->tables;
-    return gnomon_progress(h->join->ctx, "join",
-                           (int64_t)(all * before + 1000 * band * (double)tables), (int64_t)all);
-}
 
 static gnomon_status do_band(hashed *h, bool *fits)
 {

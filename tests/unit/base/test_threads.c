@@ -3,6 +3,7 @@
 
 #include <fenv.h>
 #include <float.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -260,6 +261,40 @@ static void the_callback_cancels(void **state)
     gnomon_context_destroy(ctx);
 }
 
+typedef struct loop {
+    gnomon_asking asking;
+    pthread_t caller;
+    atomic_llong ran, asked_elsewhere;
+} loop;
+
+static void ask(void *arg, int64_t task, int worker)
+{
+    loop *l = arg;
+    (void)task;
+    if (worker == 0 && !pthread_equal(pthread_self(), l->caller))
+        atomic_fetch_add(&l->asked_elsewhere, 1);
+    if (!gnomon_asking_stops(&l->asking, worker)) atomic_fetch_add(&l->ran, 1);
+}
+
+static void a_loop_asks_the_caller(void **state)
+{
+    (void)state;
+    enum { MANY = 1000000 };
+    for (int stop_at = 0; stop_at < 2; stop_at++) {
+        listener l = {.stop_at = stop_at};
+        gnomon_context *ctx = listened(&l);
+        loop x = {.asking = {.ctx = ctx, .phase = "search", .done = 3, .total = 9},
+                  .caller = pthread_self()};
+        gnomon_parallel(ctx, MANY, ask, &x);
+        assert_int_equal(x.asking.status, stop_at ? GNOMON_ERROR_CANCELLED : GNOMON_OK);
+        assert_int_equal(x.asked_elsewhere, 0);
+        assert_true(stop_at ? x.ran < MANY && l.calls == 1 : x.ran == MANY && l.calls >= 1);
+        assert_int_equal(l.last_done, 3);
+        assert_int_equal(l.last_total, 9);
+        gnomon_context_destroy(ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +304,7 @@ int main(void)
         cmocka_unit_test(workers_take_no_signals),
         cmocka_unit_test(progress_is_rate_limited),
         cmocka_unit_test(the_callback_cancels),
+        cmocka_unit_test(a_loop_asks_the_caller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

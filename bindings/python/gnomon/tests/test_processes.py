@@ -52,6 +52,53 @@ def test_interrupt_ends_the_call_and_nothing_else(how):
     assert done.stdout == "interrupted (2, 3)\n" and done.stderr == ""
 
 
+SEARCH = """
+import os, signal, sys, threading, time
+import numpy as np
+import gnomon
+signal.signal(signal.SIGINT, signal.default_int_handler)
+random = np.random.default_rng(0)
+def sparse(rows, width):  # 100 entries a row
+    import scipy.sparse
+    columns = width * np.arange(100) + random.integers(0, width, (rows, 100))
+    numbers = random.random(rows * 100).astype(np.float32)
+    return scipy.sparse.csr_matrix((numbers, columns.ravel(), np.arange(0, 100 * rows + 1, 100)), (rows, 100 * width))
+what = sys.argv[1]
+X = sparse(80000, 25) if what in ("join", "sparse") else random.normal(size=(120000, 100)).astype(np.float32)
+if what == "index":
+    index = gnomon.Index.build(X, tables=1, coarse=1, width=500.0, device="cpu")  # one bucket
+elif what == "jaccard":
+    X = sparse(60000, 4)
+calls = {
+    "dense": lambda: gnomon.neighbors(X, n_neighbors=10, device="cpu"),
+    "l1": lambda: gnomon.neighbors(X, n_neighbors=10, metric="l1", device="cpu"),
+    "sparse": lambda: gnomon.neighbors(X, n_neighbors=10, metric="l1", device="cpu"),
+    "jaccard": lambda: gnomon.neighbors(X, n_neighbors=10, metric="jaccard", device="cpu"),
+    "join": lambda: gnomon.join(X, radius=1.0, metric="l1", device="cpu"),
+    "index": lambda: index.kneighbors(X, 10),
+}
+def kick():
+    global kicked
+    time.sleep(0.8)
+    kicked = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=kick, daemon=True).start()
+try:
+    calls[what]()
+    print("was through")
+except KeyboardInterrupt:
+    print(time.monotonic() - kicked)
+"""
+
+
+@pytest.mark.parametrize("what", ["dense", "l1", "index", "sparse", "jaccard", "join"])
+def test_interrupt_ends_a_search_soon(what):
+    if what in ("sparse", "jaccard", "join"):
+        pytest.importorskip("scipy")
+    done = subprocess.run([sys.executable, "-c", SEARCH, what], capture_output=True, text=True, timeout=120)
+    assert done.stderr == "" and float(done.stdout) < 1.5  # some tenths, and twice that on a busy machine
+
+
 def test_progress_is_told_and_may_end_the_call():
     told = []
     gnomon.sketch(X, S, progress=lambda *what: told.append(what), device="cpu")
