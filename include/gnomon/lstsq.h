@@ -31,9 +31,9 @@
  * (Rokhlin & Tygert 2008; Avron, Maymounkov & Toledo 2010; Meng, Saunders & Mahoney 2014). They
  * start from the solution of the sketched problem and are restarted on the residual until the
  * backward error is small, which makes the method as stable as a QR factorisation of A (Epperly,
- * Meier & Nakatsukasa 2024). Columns whose norms differ by more than 2^10 are scaled by powers of
- * two, so that short columns are not lost beside long ones. docs/reference/lstsq.md has the steps
- * and the guarantees.
+ * Meier & Nakatsukasa 2024). Columns whose norms differ by 2^11 or more, and some that differ by
+ * 2^10, are scaled by powers of two, so that short ones are not lost beside long ones.
+ * docs/reference/lstsq.md has the steps and the guarantees.
  *
  * A with fewer rows than columns must be in memory. Then x is the minimum-norm solution, x = A^T y:
  * the sketch is of A^T, and conjugate gradients find the y with (A A^T + damp^2 I) y = b.
