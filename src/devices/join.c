@@ -288,18 +288,25 @@ static gnomon_status join_part(gnomon_share *part, void *arg)
     return part->devices->of->join(part->state, job, part->why, sizeof part->why);
 }
 
-/* What the devices tell of, in one. */
-static gnomon_status add_up(joining *j, char *why, size_t why_size)
+/* What the devices tell of, in one; of a join that has ended early, too. */
+static void add_up(joining *j)
 {
     gnomon_join_job *job = j->job;
-    job->hashed = j->of[0].hashed;
-    memcpy(job->why, j->of[0].why, sizeof job->why);
     for (int i = 0; i < j->parts.count; i++) {
         const gnomon_join_job *of = &j->of[i];
         job->pairs += of->pairs;
         job->compared += of->compared;
         job->verified += of->verified;
-        if (of->hashed == job->hashed) continue;
+        job->hashed = job->hashed || of->hashed;
+        if (job->why[0] == 0) memcpy(job->why, of->why, sizeof job->why);
+    }
+}
+
+/* All rows have been joined in the same way. */
+static gnomon_status check_methods(const joining *j, char *why, size_t why_size)
+{
+    for (int i = 1; i < j->parts.count; i++) {
+        if (j->of[i].hashed == j->of[0].hashed) continue;
         snprintf(why, why_size,
                  "device %d has memory for the keys of an LSH join, or for none, and device %d has "
                  "not; ask for an exact join, or for one by hashing",
@@ -344,7 +351,8 @@ gnomon_status gnomon_devices_join(void *state, gnomon_join_job *job, char *why, 
                                           (job->q != NULL && job->q->memory != GNOMON_HOST));
     if (there) status = gnomon_devices_await(d, job->device_stream, why, why_size);
     if (status == GNOMON_OK) status = gnomon_shares_run(&j->parts, join_part, j, why, why_size);
-    if (status == GNOMON_OK) status = add_up(j, why, why_size);
+    if (status == GNOMON_OK) status = check_methods(j, why, why_size);
+    add_up(j);
     if (status != GNOMON_OK && j->full) {
         snprintf(why, why_size, "no memory for pairs that wait");
         status = GNOMON_ERROR_MEMORY;
