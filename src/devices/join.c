@@ -47,8 +47,9 @@ typedef struct joining {
     int64_t waiting;   /* pairs that do */
     deal *deals;       /* those dealt, in order; before 'head' all is handed on */
     int64_t count, head;
-    bool ended; /* a call of the core's has failed: no more */
-    bool full;  /* there was no memory for pairs */
+    bool ended;  /* a call of the core's has failed: no more */
+    bool broken; /* a device has failed, and its rows will not come */
+    bool full;   /* there was no memory for pairs */
     /* what is asked of the core once */
     bool planned, scanned;
     gnomon_status plan_status, scan_status;
@@ -95,7 +96,7 @@ static void deal_rows(void *arg)
     asking *k = arg;
     joining *j = k->dealer->all;
     k->first = k->end = j->end;
-    if (j->ended || j->next >= j->end || j->count == DEALS) return;
+    if (j->ended || j->broken || j->next >= j->end || j->count == DEALS) return;
     double pairs = j->work;
     int64_t end = end_of(j, j->next, pairs);
     if (j->count == DEALS - 1) end = j->end;
@@ -180,7 +181,7 @@ static void take(void *arg)
     if (d == &j->deals[j->head]) {
         k->status = hand_on(j, k->end, k->pairs, k->count);
     } else if (j->waiting > 0 && j->waiting + k->count > j->room) {
-        k->wait = true;
+        k->wait = !j->broken;
         return;
     } else {
         k->status = keep(j, d, k->pairs, k->count);
@@ -270,6 +271,13 @@ static int progress(void *user, int64_t done, int64_t total)
 
 /* ---- the job ---- */
 
+/* What waits for the rows of a device that has failed need wait no longer. */
+static void break_off(void *arg)
+{
+    const asking *k = arg;
+    k->dealer->all->broken = true;
+}
+
 static gnomon_status join_part(gnomon_share *part, void *arg)
 {
     joining *j = arg;
@@ -285,7 +293,11 @@ static gnomon_status join_part(gnomon_share *part, void *arg)
     job->pair_room = gnomon_max(j->room / j->parts.count, 1);
     job->memory_limit /= j->parts.count;
     if (part->device > 0) job->device_stream = NULL; /* the first device's */
-    return part->devices->of->join(part->state, job, part->why, sizeof part->why);
+    const gnomon_status status =
+        part->devices->of->join(part->state, job, part->why, sizeof part->why);
+    asking k = {.dealer = dealer};
+    if (status != GNOMON_OK) gnomon_share_ask(part, break_off, &k);
+    return status;
 }
 
 /* What the devices tell of, in one; of a join that has ended early, too. */

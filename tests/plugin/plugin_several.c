@@ -1,6 +1,7 @@
 /* A plugin of four devices that search and join by their definition and project by sums of rows,
  * for the test of jobs that several devices share. GNOMON_TEST_FAILS names a device that fails with
- * its work begun, GNOMON_TEST_MISSING one that can't be opened. */
+ * its work begun, GNOMON_TEST_REFUSES one that finds points it refuses then, of a join,
+ * GNOMON_TEST_MISSING one that can't be opened. */
 #include "join/job.h"
 #include "project/job.h"
 #include "search/job.h"
@@ -30,6 +31,15 @@ static gnomon_status fails(const device *d, char *why, size_t why_size)
     if (!is_named("GNOMON_TEST_FAILS", d->index)) return GNOMON_OK;
     snprintf(why, why_size, "it is on fire");
     return GNOMON_ERROR_DEVICE;
+}
+
+static gnomon_status refuses(const device *d, const gnomon_join_job *job, int64_t row, char *why,
+                             size_t why_size)
+{
+    if (!is_named("GNOMON_TEST_REFUSES", d->index)) return GNOMON_OK;
+    job->host->about(job->host->user, "p", row, 0);
+    snprintf(why, why_size, "p has NaN or infinity in row %lld, column 0", (long long)row);
+    return GNOMON_ERROR_NONFINITE;
 }
 
 static int count_devices(void)
@@ -256,6 +266,7 @@ static gnomon_status join(void *state, gnomon_join_job *job, char *why, size_t w
          calls->rows(calls->user, &first, &end)) {
         int64_t count = 0;
         status = fails(d, why, why_size);
+        if (status == GNOMON_OK) status = refuses(d, job, first, why, why_size);
         for (int64_t i = first; i < end && status == GNOMON_OK; i++) {
             for (int64_t j = job->q ? 0 : i + 1; j < q->rows && status == GNOMON_OK; j++) {
                 const double apart = distance(row_of(p, i), row_of(q, j), p->cols);

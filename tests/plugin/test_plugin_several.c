@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <unistd.h>
 
 static gnomon_context *make(const char *device, int64_t memory, gnomon_progress_fn progress)
 {
@@ -341,12 +342,47 @@ static void joins_that_fail(void **state)
     free(p.data);
 }
 
+/* Devices that wait for the rows of one that refuses its own give up. */
+static void joins_that_refuse(void **state)
+{
+    (void)state;
+    gnomon_matrix p = points(1700, 5, 6, 7);
+    gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
+    gnomon_pairs none = {.struct_size = sizeof none};
+    o.threshold = 2.5;
+    alarm(100); /* or they wait for ever */
+    for (int bad = 0; bad < 4; bad++) {
+        gnomon_context *ctx = make("slow:all", 1 << 20, NULL);
+        char name[8];
+        snprintf(name, sizeof name, "%d", bad);
+        setenv("GNOMON_TEST_REFUSES", name, 1);
+        for (int i = 0; i < 20; i++) {
+            const gnomon_status status = gnomon_join_collect(ctx, &p, NULL, &o, 0, &none, NULL);
+            if (status == GNOMON_OK) { /* it came too late for any rows */
+                gnomon_pairs_free(ctx, &none);
+                continue;
+            }
+            assert_int_equal(status, GNOMON_ERROR_NONFINITE);
+            says(gnomon_last_error(ctx), "p has NaN or infinity in row");
+        }
+        unsetenv("GNOMON_TEST_REFUSES");
+        gnomon_context_destroy(ctx);
+    }
+    alarm(0);
+    free(p.data);
+}
+
 int main(void)
 {
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/several", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(which),    cmocka_unit_test(sketches), cmocka_unit_test(failing),
-        cmocka_unit_test(searches), cmocka_unit_test(joins),    cmocka_unit_test(joins_that_fail),
+        cmocka_unit_test(which),
+        cmocka_unit_test(sketches),
+        cmocka_unit_test(failing),
+        cmocka_unit_test(searches),
+        cmocka_unit_test(joins),
+        cmocka_unit_test(joins_that_fail),
+        cmocka_unit_test(joins_that_refuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
