@@ -25,7 +25,6 @@ static int64_t share_of(int64_t memory_limit, const gnomon_shares *parts)
 typedef struct sketching {
     gnomon_shares parts;
     const gnomon_sketch_job *job;
-    bool there; /* a view lies in the first device's memory */
     bool adjoint;
 } sketching;
 
