@@ -17,11 +17,8 @@
 static const double worth_it = 2e11;
 enum { LEAST = 256 };
 
-typedef struct search search;
-
 /* What one device has. */
 typedef struct seeker {
-    search *all;
     gnomon_search_job job;
     gnomon_search_options options;
     gnomon_search_host calls;
@@ -31,21 +28,21 @@ typedef struct seeker {
     gnomon_csr base_sets;
     gnomon_hit *hits; /* by radius, of the piece */
     int64_t hit_count, hit_room;
+    bool full; /* there was no memory for hits */
 } seeker;
 
-struct search {
+typedef struct search {
     gnomon_shares parts;
     const gnomon_search_job *job;
     int64_t queries, k;
-    int used;  /* the first so many devices have opened the search */
-    bool full; /* there was no memory for hits */
+    int used; /* the first so many devices have opened the search */
     seeker seeker[GNOMON_DEVICES_MOST];
     gnomon_search_piece *piece; /* of the call in progress, */
     int seekers;                /* which so many devices share */
     /* of the end: */
     int64_t *counts, *ids, *out_counts, *out_ids;
     double *distances, *out_distances;
-};
+} search;
 
 static gnomon_status no_memory(char *why, size_t size, const char *what)
 {
@@ -62,7 +59,9 @@ static gnomon_status run(search *a, int devices,
     a->parts.count = devices;
     const gnomon_status status = gnomon_shares_run(&a->parts, work, a, why, why_size);
     a->parts.count = all;
-    return status != GNOMON_OK && a->full ? no_memory(why, why_size, "hits") : status;
+    for (int i = 0; i < devices && status != GNOMON_OK; i++)
+        if (a->seeker[i].full) return no_memory(why, why_size, "hits");
+    return status;
 }
 
 /* Hits wait here, as the place for them may move while another device asks for more. */
@@ -73,7 +72,7 @@ static gnomon_status hits(void *user, int64_t count, gnomon_hit **at)
         const int64_t room = gnomon_plus(s->hit_room, gnomon_plus(s->hit_room / 2, count));
         gnomon_hit *more = realloc(s->hits, (size_t)gnomon_times(room, sizeof *more));
         if (more == NULL) {
-            s->all->full = true;
+            s->full = true;
             return GNOMON_ERROR_MEMORY;
         }
         s->hits = more;
@@ -88,7 +87,6 @@ static gnomon_status open_part(gnomon_share *part, void *arg)
 {
     search *a = arg;
     seeker *s = &a->seeker[part->device];
-    s->all = a;
     s->job = *a->job;
     s->options = *a->job->options;
     s->calls = (gnomon_search_host){s, hits};
