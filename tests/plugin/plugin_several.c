@@ -7,6 +7,9 @@
 #include "search/job.h"
 
 #include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +21,11 @@ enum { DEVICES = 4 };
 typedef struct device {
     int index;
     int jobs;
+    int joins;
 } device;
+
+/* Joins in which the device that is to fail has asked for rows. */
+static atomic_int failing;
 
 static int is_named(const char *variable, int index)
 {
@@ -61,6 +68,7 @@ static gnomon_status open_device(int index, void **state, char *why, size_t why_
     device *d = calloc(1, sizeof *d);
     if (d == NULL) return GNOMON_ERROR_MEMORY;
     d->index = index;
+    atomic_store(&failing, 0);
     snprintf(why, why_size, "slow device");
     *state = d;
     return GNOMON_OK;
@@ -251,6 +259,18 @@ static int join_supports(void *state, const gnomon_join_job *job, char *why, siz
     return job->p != NULL && job->metric == GNOMON_L2 && job->hashing != GNOMON_JOIN_MUST_HASH;
 }
 
+/* The next rows; but the device that is to fail gets some before all others. */
+static void next_rows(const device *d, const gnomon_join_host *calls, int64_t *first, int64_t *end)
+{
+    const bool fails_here =
+        is_named("GNOMON_TEST_FAILS", d->index) || is_named("GNOMON_TEST_REFUSES", d->index);
+    const bool one_fails = getenv("GNOMON_TEST_FAILS") || getenv("GNOMON_TEST_REFUSES");
+    while (one_fails && !fails_here && atomic_load(&failing) < d->joins)
+        sched_yield();
+    calls->rows(calls->user, first, end);
+    if (fails_here) atomic_store(&failing, d->joins);
+}
+
 static gnomon_status join(void *state, gnomon_join_job *job, char *why, size_t why_size)
 {
     enum { FEW = 37 };
@@ -262,8 +282,8 @@ static gnomon_status join(void *state, gnomon_join_job *job, char *why, size_t w
     int64_t first, end;
     if (status != GNOMON_OK) return status;
     snprintf(job->why, sizeof job->why, "by definition");
-    for (calls->rows(calls->user, &first, &end); first < end;
-         calls->rows(calls->user, &first, &end)) {
+    d->joins++;
+    for (next_rows(d, calls, &first, &end); first < end; next_rows(d, calls, &first, &end)) {
         int64_t count = 0;
         status = fails(d, why, why_size);
         if (status == GNOMON_OK) status = refuses(d, job, first, why, why_size);
