@@ -418,7 +418,7 @@ static gnomon_status search_guessed(gcu_search *v, const piece *c, int64_t at_on
     if (v->direct || v->behind > 0 || k < guess_from || rows / 64 < k || second < 4 * first)
         return GNOMON_OK;
     const int64_t wanted = at_most((double)k * (double)second / (double)rows);
-    const int64_t compared = v->compared;
+    const int64_t compared = v->compared, told = v->done;
     part t = part_of(v, c, 0, rows / (rows / first), rows / first, true);
     v->k = at_most((double)wanted * (double)t.base.rows / (double)second);
     gnomon_status status = scan_all(v, t);
@@ -440,6 +440,7 @@ static gnomon_status search_guessed(gcu_search *v, const piece *c, int64_t at_on
     if (*done) return GNOMON_OK;
     v->behind = 0;
     v->compared = compared;
+    v->done = told; /* or the caller is not asked any more */
     v->begun = false;
     GCU_TRY(v->why, cudaMemsetAsync(v->last, 0x7f, (size_t)v->count * sizeof *v->last, v->stream));
     return gcu_search_begin(v);
