@@ -279,6 +279,8 @@ static gnomon_status hash_part(gnomon_share *part, void *arg)
     }
     if (job.sets != NULL) {
         sets = gnomon_share_csr(part, job.sets);
+        if (part->first > 0)
+            job.first_entry += job.sets->offsets[part->first] - job.sets->offsets[0];
         job.sets = &sets;
     }
     if (job.values != NULL) {

@@ -21,6 +21,7 @@ typedef struct gnomon_lsh_job {
     const gnomon_hasher *hasher;
     const gnomon_matrix *points; /* NULL: */
     const gnomon_csr *sets;      /* minhash */
+    int64_t first_entry;         /* number of the sets' first entry, for reasons */
     const gnomon_matrix *values; /* I32, n x count */
     uint64_t *keys;              /* keys[t * key_stride + i], as gnomon_lsh_keys makes them */
     int64_t key_stride;          /* n, or of more points whose keys lie there */

@@ -1,8 +1,9 @@
-/* A plugin of four devices that search and join by their definition and project by sums of rows,
- * for the test of jobs that several devices share. GNOMON_TEST_FAILS names a device that fails with
- * its work begun, GNOMON_TEST_REFUSES one that finds points it refuses then, of a join,
- * GNOMON_TEST_MISSING one that can't be opened. */
+/* A plugin of four devices that search and join by their definition, project by sums of rows and
+ * check the sets that they are to hash, for the test of jobs that several devices share.
+ * GNOMON_TEST_FAILS names a device that fails with its work begun, GNOMON_TEST_REFUSES one that
+ * finds points it refuses then, of a join, GNOMON_TEST_MISSING one that can't be opened. */
 #include "join/job.h"
+#include "lsh/job.h"
 #include "project/job.h"
 #include "search/job.h"
 
@@ -310,6 +311,33 @@ static gnomon_status join(void *state, gnomon_join_job *job, char *why, size_t w
     return GNOMON_OK;
 }
 
+/* ---- values of sets, all 7 ---- */
+
+static int lsh_supports(void *state, const gnomon_lsh_job *job, char *why, size_t why_size)
+{
+    (void)state;
+    snprintf(why, why_size, "the slow device hashes sets of fp32");
+    return job->sets != NULL && job->values != NULL && job->sets->dtype == GNOMON_F32;
+}
+
+static gnomon_status lsh(void *state, const gnomon_lsh_job *job, char *why, size_t why_size)
+{
+    (void)state;
+    const gnomon_csr *m = job->sets;
+    const gnomon_matrix *values = job->values;
+    for (int64_t e = 0; e < m->offsets[m->rows] - m->offsets[0]; e++) {
+        if (isfinite(((const float *)m->values)[e])) continue;
+        job->host->about(job->host->user, "points", -1, -1);
+        snprintf(why, why_size, "points has NaN or infinity in entry %lld",
+                 (long long)(job->first_entry + e));
+        return GNOMON_ERROR_NONFINITE;
+    }
+    for (int64_t i = 0; i < values->rows; i++)
+        for (int64_t j = 0; j < values->cols; j++)
+            ((int32_t *)values->data)[i * values->row_stride + j * values->col_stride] = 7;
+    return GNOMON_OK;
+}
+
 const gnomon_device_table *gnomon_plugin_entry(void)
 {
     static const gnomon_device_table table = {
@@ -329,6 +357,8 @@ const gnomon_device_table *gnomon_plugin_entry(void)
         .search_close = search_close,
         .join_supports = join_supports,
         .join = join,
+        .lsh_supports = lsh_supports,
+        .lsh = lsh,
     };
     return &table;
 }

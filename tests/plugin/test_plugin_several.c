@@ -368,6 +368,44 @@ static void joins_that_refuse(void **state)
     free(p.data);
 }
 
+/* The entry that is not finite is told as it is counted in all sets. */
+static void hashes(void **state)
+{
+    (void)state;
+    enum { ROWS = 1000, EACH = 3, COUNT = 2 };
+    static int64_t offsets[ROWS + 1], indices[ROWS * EACH];
+    static float weights[ROWS * EACH];
+    static int32_t values[ROWS * COUNT];
+    for (int i = 0; i <= ROWS; i++)
+        offsets[i] = i * EACH + 5;
+    for (int e = 0; e < ROWS * EACH; e++) {
+        indices[e] = e % EACH * 10;
+        weights[e] = 1;
+    }
+    const gnomon_csr sets_of = {ROWS, 100, offsets, indices, weights, GNOMON_F32};
+    const gnomon_matrix out = gnomon_matrix_rowmajor(values, GNOMON_I32, ROWS, COUNT);
+    gnomon_lsh_functions f = GNOMON_LSH_FUNCTIONS_INIT;
+    f.family = GNOMON_LSH_MINHASH;
+    f.dim = 100;
+    f.count = COUNT;
+    for (int s = 0; s < SETS; s++) {
+        gnomon_context *ctx = make(sets[s], 0, NULL);
+        gnomon_hasher *hasher;
+        OK(ctx, gnomon_hasher_create(ctx, &f, &hasher));
+        memset(values, 0, sizeof values);
+        OK(ctx, gnomon_hasher_apply_csr(ctx, hasher, &sets_of, &out));
+        for (int i = 0; i < ROWS * COUNT; i++)
+            assert_int_equal(values[i], 7);
+        weights[2900] = NAN;
+        assert_int_equal(gnomon_hasher_apply_csr(ctx, hasher, &sets_of, &out),
+                         GNOMON_ERROR_NONFINITE);
+        says(gnomon_last_error(ctx), "in entry 2900");
+        weights[2900] = 1;
+        gnomon_hasher_destroy(hasher);
+        gnomon_context_destroy(ctx);
+    }
+}
+
 int main(void)
 {
     setenv("GNOMON_PLUGIN_DIR", PLUGINS "/several", 1);
@@ -379,6 +417,7 @@ int main(void)
         cmocka_unit_test(joins),
         cmocka_unit_test(joins_that_fail),
         cmocka_unit_test(joins_that_refuse),
+        cmocka_unit_test(hashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -552,7 +552,7 @@ static gnomon_status verdict(run *r)
     gcu_about(r->job->host, "points", -1, -1);
     if (r->way == SETS)
         return gcu_fail(r->why, GNOMON_ERROR_NONFINITE, "points has NaN or infinity in entry %llu",
-                        first);
+                        first + (unsigned long long)r->job->first_entry);
     const unsigned long long cols = (unsigned long long)r->job->points->cols;
     first += (unsigned long long)r->job->host->row * cols;
     gcu_about(r->job->host, "points", (int64_t)(first / cols), (int64_t)(first % cols));
