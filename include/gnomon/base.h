@@ -161,7 +161,8 @@ typedef struct gnomon_context_options {
  *    with the bits of one device; other jobs run on the first. A device's failure ends the job by
  *    an error that names its index. Views may lie in the memory of any of them; they are copied
  *    where another one needs them, and a range of addresses that spans several is used where it
- *    lies. device_stream of a call is a stream of the first one.
+ *    lies. Memory of a CUDA pool (cudaMallocAsync) must be opened to the others by its owner
+ *    (cudaMemPoolSetAccess). device_stream of a call is a stream of the first one.
  *  - "auto:all": as "auto", with all devices of each plugin that can be opened; those that can't be
  *    are left out, and gnomon_context_device_reason tells why. */
 
