@@ -1,7 +1,11 @@
 . "$TESTS/lib.sh"
 needs_svd
-# What depends on the last places is left out: they differ between processors.
-lasting() { sed 's/[0-9]* steps*, A itself/A itself/; /error, estimate\|A^T r\|above the least\|x - x\*/d'; }
+# What depends on the last places is left out: they differ between processors, and so does the number of steps.
+lasting() {
+    sed -E 's/[0-9]+ steps?, A itself/A itself/; s/[0-9]+ steps?, by/steps, by/
+        /by a sketch/,/^condition/ s/, bound .*/, and a bound/
+        /error, estimate|\|A\^T r\||above the least|\|x - x\*/d'
+}
 try gnomon lstsq features.npy targets.npy -o x.csv | lasting
 try gnomon lstsq features.npy targets.npy -k 200 -o y.csv | lasting
 try gnomon lstsq features.npy two-targets.npy -k 100 --operator gaussian --seed 3 --residual r.csv -o z.csv | lasting
@@ -36,11 +40,11 @@ gnomon lstsq features.npy two-targets.npy -k 200 --json | "$PYTHON" -c '
 import json, sys
 r = json.load(sys.stdin)
 print({k: r[k] for k in ("verb", "points", "dimensions", "right_hand_sides", "dtype", "held", "rank", "sketch_size", "sketched",
-                         "damp", "tolerance", "converged", "refinements")})
+                         "damp", "tolerance", "converged")})
 print(r["descriptor"])
 assert len(r["solutions"]) == 2 and r["low"] < 1 < r["high"]
 assert all(s["converged"] and s["backward_error"] <= 1e-15 and s["fit_bound"] < 1e-9 * s["norm_b"] for s in r["solutions"])
-assert r["passes"] == r["iterations"] + r["refinements"] + 3'
+assert 1 <= r["refinements"] <= 3 and r["passes"] == r["iterations"] + r["refinements"] + 3'
 # More columns than rows: the shortest solution, sketched or not, dense or sparse.
 "$PYTHON" - << 'END'
 import csv
