@@ -82,9 +82,8 @@ bool gnomon_share_stopped(gnomon_share *part);
 /* Lets the others stop. */
 void gnomon_share_stop(gnomon_share *part);
 
-/* Rows of a view, and of sparse rows: without their data where there is none. */
-gnomon_matrix gnomon_share_rows(const gnomon_share *part, const gnomon_matrix *m);
-gnomon_csr gnomon_share_csr(const gnomon_share *part, const gnomon_csr *csr);
+/* Sparse rows [first, first + count), without their data where there is none. */
+gnomon_csr gnomon_share_csr(const gnomon_csr *csr, int64_t first, int64_t count);
 
 /* Before parts read memory of other devices: it is as the caller's stream (NULL: every device's
  * default one) left it. */

@@ -6,6 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "base/memory.h"
+#include "points/view.h"
 #include "search/job.h"
 
 #include <stdio.h>
@@ -143,12 +144,11 @@ static void cut_piece(search *a, gnomon_share *part, seeker *s)
     const int64_t first = each * part->device;
     const int64_t end = part->device + 1 < a->seekers ? first + each : rows;
     s->piece = (gnomon_search_piece){.first = piece->first + first};
-    const gnomon_share rows_of = {.first = first, .count = end - first};
     if (piece->base != NULL) {
-        s->base = gnomon_share_rows(&rows_of, piece->base);
+        s->base = gnomon_rows(piece->base, first, end - first);
         s->piece.base = &s->base;
     } else {
-        s->base_sets = gnomon_share_csr(&rows_of, piece->sets);
+        s->base_sets = gnomon_share_csr(piece->sets, first, end - first);
         s->piece.sets = &s->base_sets;
     }
     s->hit_count = 0;

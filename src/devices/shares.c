@@ -2,6 +2,7 @@
 #include "devices/devices.h"
 
 #include "base/arithmetic.h"
+#include "points/view.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -411,27 +412,11 @@ gnomon_status gnomon_shares_run(gnomon_shares *parts,
 
 /* ---- rows ---- */
 
-gnomon_matrix gnomon_share_rows(const gnomon_share *part, const gnomon_matrix *m)
+gnomon_csr gnomon_share_csr(const gnomon_csr *csr, int64_t first, int64_t count)
 {
-    gnomon_matrix rows = *m;
-    rows.rows = part->count;
-    if (m->data != NULL && part->first > 0)
-        rows.data =
-            (char *)m->data + part->first * m->row_stride * (int64_t)gnomon_dtype_size(m->dtype);
-    return rows;
-}
-
-gnomon_csr gnomon_share_csr(const gnomon_share *part, const gnomon_csr *csr)
-{
+    if (csr->offsets != NULL) return gnomon_csr_rows(csr, first, count);
     gnomon_csr rows = *csr;
-    rows.rows = part->count;
-    if (csr->offsets == NULL) return rows;
-    const int64_t skipped = csr->offsets[part->first] - csr->offsets[0];
-    rows.offsets += part->first;
-    if (skipped > 0) {
-        rows.indices += skipped;
-        rows.values = (const char *)csr->values + skipped * (int64_t)gnomon_dtype_size(csr->dtype);
-    }
+    rows.rows = count;
     return rows;
 }
 

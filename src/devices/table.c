@@ -6,6 +6,7 @@
 #include "hosvd/job.h"
 #include "join/job.h"
 #include "lsh/job.h"
+#include "points/view.h"
 #include "project/job.h"
 #include "search/job.h"
 #include "svd/job.h"
@@ -34,15 +35,15 @@ static gnomon_sketch_job part_of(const sketching *s, const gnomon_share *part, g
 {
     gnomon_sketch_job job = *s->job;
     if (job.x != NULL) {
-        *x = gnomon_share_rows(part, job.x);
+        *x = gnomon_rows(job.x, part->first, part->count);
         job.x = x;
     }
     if (job.y != NULL) {
-        *y = gnomon_share_rows(part, job.y);
+        *y = gnomon_rows(job.y, part->first, part->count);
         job.y = y;
     }
     if (job.csr != NULL) {
-        *csr = gnomon_share_csr(part, job.csr);
+        *csr = gnomon_share_csr(job.csr, part->first, part->count);
         job.csr = csr;
     }
     if (part->device > 0) job.stream = NULL; /* the first device's */
@@ -77,7 +78,7 @@ static bool lie_well(const gnomon_shares *parts, const gnomon_matrix *m)
 {
     const gnomon_share *last = &parts->part[parts->count - 1];
     if (m == NULL || m->memory == GNOMON_HOST || last->devices->of->holds == NULL) return true;
-    const gnomon_matrix rows = gnomon_share_rows(last, m);
+    const gnomon_matrix rows = gnomon_rows(m, last->first, last->count);
     return last->devices->of->holds(last->state, &rows);
 }
 
@@ -182,7 +183,7 @@ static gnomon_status stream_open(void *state, const gnomon_sketch_job *job, void
 static gnomon_status push_part(gnomon_share *part, void *arg)
 {
     const stream *t = arg;
-    const gnomon_matrix rows = gnomon_share_rows(part, t->m);
+    const gnomon_matrix rows = gnomon_rows(t->m, part->first, part->count);
     return part->devices->of->stream_push(part->state, t->part[part->device], &rows, part->why,
                                           sizeof part->why);
 }
@@ -199,7 +200,7 @@ static gnomon_status stream_push(void *state, void *opened, const gnomon_matrix 
 static gnomon_status finish_part(gnomon_share *part, void *arg)
 {
     const stream *t = arg;
-    const gnomon_matrix rows = gnomon_share_rows(part, t->m);
+    const gnomon_matrix rows = gnomon_rows(t->m, part->first, part->count);
     return part->devices->of->stream_finish(part->state, t->part[part->device], &rows, part->why,
                                             sizeof part->why);
 }
@@ -274,17 +275,17 @@ static gnomon_status hash_part(gnomon_share *part, void *arg)
     gnomon_matrix points, values;
     gnomon_csr sets;
     if (job.points != NULL) {
-        points = gnomon_share_rows(part, job.points);
+        points = gnomon_rows(job.points, part->first, part->count);
         job.points = &points;
     }
     if (job.sets != NULL) {
-        sets = gnomon_share_csr(part, job.sets);
+        sets = gnomon_share_csr(job.sets, part->first, part->count);
         if (part->first > 0)
             job.first_entry += job.sets->offsets[part->first] - job.sets->offsets[0];
         job.sets = &sets;
     }
     if (job.values != NULL) {
-        values = gnomon_share_rows(part, job.values);
+        values = gnomon_rows(job.values, part->first, part->count);
         job.values = &values;
     }
     if (job.keys != NULL) job.keys += part->first;

@@ -42,7 +42,7 @@ room src/lstsq 'lstsq/|svd/|linalg/|project/|operator/|points/|base/'
 room src/hosvd 'hosvd/|svd/|linalg/|gemm/|project/|operator/|points/|base/|backend\.h'
 room src/io 'io/|points/|base/'
 room src/dedup 'dedup/|comm/|io/|base/|backend\.h'
-room src/devices 'devices/|(gemm|hosvd|join|lsh|project|search|svd)/job\.h|dedup/device/job\.h|base/'
+room src/devices 'devices/|(gemm|hosvd|join|lsh|project|search|svd)/job\.h|dedup/device/job\.h|points/view\.h|base/'
 # Inside the plugin, beside what it takes of the core: the jobs of the same domain, operators, base.
 core='operator/|project/job\.h|base/|backend\.h'
 room src/cuda/runtime "cuda/runtime/|$core"
