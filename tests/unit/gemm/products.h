@@ -72,4 +72,79 @@ static inline double *copy_values(const gnomon_matrix *m)
     return values;
 }
 
+/* ---- what the plain product and the form BF16 are both held to ---- */
+
+static gnomon_context *ctx;
+
+static inline int open_context(void **state)
+{
+    (void)state;
+    ctx = make_context(2, 0);
+    return 0;
+}
+
+static inline int close_context(void **state)
+{
+    (void)state;
+    gnomon_context_destroy(ctx);
+    return 0;
+}
+
+/* As check_product. */
+typedef void (*product_check)(const gnomon_matrix *a, const gnomon_matrix *b,
+                              const gnomon_matrix *c, double alpha, double beta,
+                              const double *before, const char *what);
+
+/* Every layout of all three, with types that change too; inner[1] is every third layout's inner
+ * size.
+ */
+static inline void check_layouts(const gnomon_gemm_options *o, const int64_t inner[2],
+                                 product_check check)
+{
+    static const gnomon_dtype in[2] = {GNOMON_F32, GNOMON_F16};
+    static const gnomon_dtype out[2] = {GNOMON_F32, GNOMON_F64};
+    for (int layout = 0; layout < LAYOUTS * LAYOUTS * LAYOUTS; layout++) {
+        const int types = layout % 8;
+        const int64_t k = inner[layout % 3 == 0];
+        owned a = make_matrix(35, k, in[types & 1], layout % LAYOUTS);
+        owned b = make_matrix(k, 37, in[types >> 1 & 1], layout / LAYOUTS % LAYOUTS);
+        owned c = make_matrix(35, 37, out[types >> 2], layout / LAYOUTS / LAYOUTS);
+        fill(&a.m, layout % 3, 1);
+        fill(&b.m, layout % 3, 2);
+        fill(&c.m, 0, 3);
+        double *before = copy_values(&c.m);
+        ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, o));
+        check(&a.m, &b.m, &c.m, o->alpha, o->beta, before, "layouts");
+        check_sentinels(&a);
+        check_sentinels(&b);
+        check_sentinels(&c);
+        free(before);
+        free_matrix(&a);
+        free_matrix(&b);
+        free_matrix(&c);
+    }
+}
+
+/* Shapes m, n, k with values of each kind; b is of fp16, of even kinds as 'even' says. */
+static inline void check_sizes(const gnomon_gemm_options *o, const int64_t shapes[][3],
+                               size_t count, gnomon_dtype even, product_check check)
+{
+    for (size_t s = 0; s < count; s++) {
+        for (int kind = 0; kind < 3; kind++) {
+            owned a = make_matrix(shapes[s][0], shapes[s][2], GNOMON_F32, ROW_MAJOR);
+            owned b =
+                make_matrix(shapes[s][2], shapes[s][1], kind % 2 ? GNOMON_F16 : even, ROW_MAJOR);
+            owned c = make_matrix(shapes[s][0], shapes[s][1], GNOMON_F32, ROW_PADDED);
+            fill(&a.m, kind, s);
+            fill(&b.m, kind, s + 100);
+            ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, o));
+            check(&a.m, &b.m, &c.m, 1, 0, NULL, "sizes");
+            check_sentinels(&c);
+            free_matrix(&a);
+            free_matrix(&b);
+            free_matrix(&c);
+        }
+    }
+}
+
 #endif

@@ -5,22 +5,6 @@
 #include "products.h"
 #include "project/blocks.h"
 
-static gnomon_context *ctx;
-
-static int open_context(void **state)
-{
-    (void)state;
-    ctx = make_context(2, 0);
-    return 0;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    gnomon_context_destroy(ctx);
-    return 0;
-}
-
 static gnomon_gemm_options scaling(double alpha, double beta)
 {
     gnomon_gemm_options o = GNOMON_GEMM_OPTIONS_INIT;
@@ -32,28 +16,9 @@ static gnomon_gemm_options scaling(double alpha, double beta)
 static void types_and_layouts(void **state)
 {
     (void)state;
-    static const gnomon_dtype in[2] = {GNOMON_F32, GNOMON_F16};
-    static const gnomon_dtype out[2] = {GNOMON_F32, GNOMON_F64};
-    for (int layout = 0; layout < LAYOUTS * LAYOUTS * LAYOUTS; layout++) {
-        const int types = layout % 8;
-        owned a = make_matrix(35, 43, in[types & 1], layout % LAYOUTS);
-        owned b = make_matrix(43, 37, in[types >> 1 & 1], layout / LAYOUTS % LAYOUTS);
-        owned c = make_matrix(35, 37, out[types >> 2], layout / LAYOUTS / LAYOUTS);
-        fill(&a.m, layout % 3, 1);
-        fill(&b.m, layout % 3, 2);
-        fill(&c.m, 0, 3);
-        double *before = copy_values(&c.m);
-        const gnomon_gemm_options o = scaling(-1.5, 0.75);
-        ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, &o));
-        check_product(&a.m, &b.m, &c.m, -1.5, 0.75, before, "layouts");
-        check_sentinels(&a);
-        check_sentinels(&b);
-        check_sentinels(&c);
-        free(before);
-        free_matrix(&a);
-        free_matrix(&b);
-        free_matrix(&c);
-    }
+    static const int64_t inner[2] = {43, 43};
+    const gnomon_gemm_options o = scaling(-1.5, 0.75);
+    check_layouts(&o, inner, check_product);
 }
 
 static void sizes(void **state)
@@ -63,21 +28,7 @@ static void sizes(void **state)
                                         {16, 16, 128}, {17, 15, 129}, {15, 17, 257}, {3, 200, 400},
                                         {200, 3, 400}, {100, 90, 1},  {64, 64, 513}, {31, 33, 640},
                                         {5, 5, 20000}, {130, 4, 255}, {1, 1500, 20}};
-    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-        for (int kind = 0; kind < 3; kind++) {
-            owned a = make_matrix(shapes[s][0], shapes[s][2], GNOMON_F32, ROW_MAJOR);
-            owned b = make_matrix(shapes[s][2], shapes[s][1], GNOMON_F16, ROW_MAJOR);
-            owned c = make_matrix(shapes[s][0], shapes[s][1], GNOMON_F32, ROW_PADDED);
-            fill(&a.m, kind, s);
-            fill(&b.m, kind, s + 100);
-            ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, NULL));
-            check_product(&a.m, &b.m, &c.m, 1, 0, NULL, "sizes");
-            check_sentinels(&c);
-            free_matrix(&a);
-            free_matrix(&b);
-            free_matrix(&c);
-        }
-    }
+    check_sizes(NULL, shapes, sizeof shapes / sizeof shapes[0], GNOMON_F16, check_product);
 }
 
 /* Several blocks of the output and several packed steps, some entries checked. */

@@ -2,22 +2,6 @@
  * there are none (tests/avx512), by slices; elsewhere the plain product, by the same bound. */
 #include "products.h"
 
-static gnomon_context *ctx;
-
-static int open_context(void **state)
-{
-    (void)state;
-    ctx = make_context(2, 0);
-    return 0;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    gnomon_context_destroy(ctx);
-    return 0;
-}
-
 static bool by_slices(void)
 {
     return strcmp(gnomon_context_isa(ctx), "amx") == 0;
@@ -44,29 +28,9 @@ static void check(const gnomon_matrix *a, const gnomon_matrix *b, const gnomon_m
 static void types_and_layouts(void **state)
 {
     (void)state;
-    static const gnomon_dtype in[2] = {GNOMON_F32, GNOMON_F16};
-    static const gnomon_dtype out[2] = {GNOMON_F32, GNOMON_F64};
-    for (int layout = 0; layout < LAYOUTS * LAYOUTS * LAYOUTS; layout++) {
-        const int types = layout % 8;
-        const int64_t k = layout % 3 ? 43 : 150;
-        owned a = make_matrix(35, k, in[types & 1], layout % LAYOUTS);
-        owned b = make_matrix(k, 37, in[types >> 1 & 1], layout / LAYOUTS % LAYOUTS);
-        owned c = make_matrix(35, 37, out[types >> 2], layout / LAYOUTS / LAYOUTS);
-        fill(&a.m, layout % 3, 1);
-        fill(&b.m, layout % 3, 2);
-        fill(&c.m, 0, 3);
-        double *before = copy_values(&c.m);
-        const gnomon_gemm_options o = bf16(-1.5, 0.75);
-        ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, &o));
-        check(&a.m, &b.m, &c.m, -1.5, 0.75, before, "layouts");
-        check_sentinels(&a);
-        check_sentinels(&b);
-        check_sentinels(&c);
-        free(before);
-        free_matrix(&a);
-        free_matrix(&b);
-        free_matrix(&c);
-    }
+    static const int64_t inner[2] = {43, 150};
+    const gnomon_gemm_options o = bf16(-1.5, 0.75);
+    check_layouts(&o, inner, check);
 }
 
 static void sizes(void **state)
@@ -78,22 +42,7 @@ static void sizes(void **state)
         {64, 64, 513},  {31, 33, 640}, {5, 5, 20000}, {130, 4, 255}, {1, 600, 40},  {48, 16, 4096},
         {16, 48, 4097}, {1040, 3, 64}, {3, 1040, 64}};
     const gnomon_gemm_options o = bf16(1, 0);
-    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
-        for (int kind = 0; kind < 3; kind++) {
-            owned a = make_matrix(shapes[s][0], shapes[s][2], GNOMON_F32, ROW_MAJOR);
-            owned b = make_matrix(shapes[s][2], shapes[s][1], kind % 2 ? GNOMON_F16 : GNOMON_F32,
-                                  ROW_MAJOR);
-            owned c = make_matrix(shapes[s][0], shapes[s][1], GNOMON_F32, ROW_PADDED);
-            fill(&a.m, kind, s);
-            fill(&b.m, kind, s + 100);
-            ASSERT_OK(ctx, gnomon_gemm(ctx, &a.m, &b.m, &c.m, &o));
-            check(&a.m, &b.m, &c.m, 1, 0, NULL, "sizes");
-            check_sentinels(&c);
-            free_matrix(&a);
-            free_matrix(&b);
-            free_matrix(&c);
-        }
-    }
+    check_sizes(&o, shapes, sizeof shapes / sizeof shapes[0], GNOMON_F32, check);
 }
 
 /* Numbers that slices hold wholly have exact products. */
