@@ -34,6 +34,19 @@ static inline gnomon_context *context_of(int threads)
     return ctx;
 }
 
+/* A context of two threads for all tests of a group, in *state. */
+static inline int make_context(void **state)
+{
+    *state = context_of(2);
+    return 0;
+}
+
+static inline int drop_context(void **state)
+{
+    gnomon_context_destroy(*state);
+    return 0;
+}
+
 /* x (d), the shortest solution by dgelsd; singular values up to 'share' of the largest count as 0.
  */
 static inline void lapack_solve(int n, int d, const double *a, const double *b, double share,

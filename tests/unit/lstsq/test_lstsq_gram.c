@@ -179,18 +179,6 @@ static void not_where_a_sketch_is_named(void **state)
     drop_problem(&p);
 }
 
-static int make_context(void **state)
-{
-    *state = context_of(2);
-    return 0;
-}
-
-static int drop_context(void **state)
-{
-    gnomon_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     if (gnomon_svd_missing() != NULL) {

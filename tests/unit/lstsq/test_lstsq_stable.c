@@ -280,18 +280,6 @@ static void several_solutions(void **state)
     gnomon_lstsq_free(ctx, &out);
 }
 
-static int make_context(void **state)
-{
-    *state = context_of(2);
-    return 0;
-}
-
-static int drop_context(void **state)
-{
-    gnomon_context_destroy(*state);
-    return 0;
-}
-
 int main(void)
 {
     if (gnomon_svd_missing() != NULL) {
