@@ -58,4 +58,14 @@ static void run_ranks(int size, rank_fn fn, void *arg, rank_run runs[MOST_RANKS]
     gnomon_context_destroy(ctx);
 }
 
+/* The same numbers in every run. */
+static inline uint32_t next_random(void)
+{
+    static uint64_t state = 88172645463325252u;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 32);
+}
+
 #endif

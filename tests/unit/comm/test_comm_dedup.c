@@ -31,16 +31,6 @@ typedef struct job {
     gnomon_dedup_pair *due_pairs, *pairs;
 } job;
 
-static uint64_t state_of = 88172645463325252u;
-
-static uint32_t next_random(void)
-{
-    state_of ^= state_of << 13;
-    state_of ^= state_of >> 7;
-    state_of ^= state_of << 17;
-    return (uint32_t)(state_of >> 32);
-}
-
 static void make(job *j, int64_t count, int64_t longest)
 {
     int64_t at = 0;

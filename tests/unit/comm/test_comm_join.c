@@ -45,16 +45,6 @@ typedef struct job {
     int64_t p_counts[ROWS], q_counts[OTHERS], p_due[ROWS], q_due[OTHERS];
 } job;
 
-static uint64_t state_of = 88172645463325252u;
-
-static uint32_t next_random(void)
-{
-    state_of ^= state_of << 13;
-    state_of ^= state_of >> 7;
-    state_of ^= state_of << 17;
-    return (uint32_t)(state_of >> 32);
-}
-
 static int keep(void *user, const gnomon_join_batch *batch)
 {
     kept *k = user;

@@ -32,16 +32,6 @@ typedef struct job {
     gnomon_context *ctx;
 } job;
 
-static uint64_t state_of = 88172645463325252u;
-
-static uint32_t next_random(void)
-{
-    state_of ^= state_of << 13;
-    state_of ^= state_of >> 7;
-    state_of ^= state_of << 17;
-    return (uint32_t)(state_of >> 32);
-}
-
 static void fill_sparse(const float *dense, int64_t rows, int64_t *offsets, int64_t *indices,
                         float *values)
 {
