@@ -160,11 +160,15 @@ def searcher(base, queries, k):
     return run
 
 
-def joiner(p, threshold):
+def join_options(threshold):
     options = _abi.gnomon_join_options()
     lib.gnomon_join_options_init(ctypes.byref(options), ctypes.sizeof(options))
     options.metric, options.threshold = _abi.GNOMON_L2, threshold
-    a = view_of(p)
+    return options
+
+
+def joiner(p, threshold):
+    options, a = join_options(threshold), view_of(p)
 
     def run(context, kept=p):
         pairs = _abi.gnomon_pairs(struct_size=ctypes.sizeof(_abi.gnomon_pairs))
@@ -181,10 +185,7 @@ def joiner(p, threshold):
 
 def counter(p, threshold):
     """Pairs are counted alone: neither brought nor kept."""
-    options = _abi.gnomon_join_options()
-    lib.gnomon_join_options_init(ctypes.byref(options), ctypes.sizeof(options))
-    options.metric, options.threshold = _abi.GNOMON_L2, threshold
-    a = view_of(p)
+    options, a = join_options(threshold), view_of(p)
 
     def run(context, kept=p):
         told = _abi.gnomon_join_result(struct_size=ctypes.sizeof(_abi.gnomon_join_result))
