@@ -288,6 +288,21 @@ def _put_back(context: Context) -> None:
         _pools.setdefault(context.key, []).append(context)
 
 
+def _chosen(config: _Config, n_jobs: Optional[int], device: Optional[str]) -> _Key:
+    """The key of what a call asks for, and of the configuration where it asks for nothing."""
+    return _key(device if device is not None else config.device, n_jobs if n_jobs is not None else config.n_jobs,
+                config.memory_limit)
+
+
+def _take(config: _Config, n_jobs: Optional[int], device: Optional[str]) -> Context:
+    """An idle context, or a new one; _put_back takes it."""
+    key = _chosen(config, n_jobs, device)
+    try:
+        return _pools[key].pop()
+    except (KeyError, IndexError):
+        return Context(key)
+
+
 class lease:
     """A context for the calls of one function, taken from those that are idle.
 
@@ -300,12 +315,7 @@ class lease:
     def __init__(self, names: Mapping[str, str] = _NO_NAMES, n_jobs: Optional[int] = None, device: Optional[str] = None,
                  progress: Progress = None):
         config = _config.get()
-        key = _key(device if device is not None else config.device, n_jobs if n_jobs is not None else config.n_jobs,
-                   config.memory_limit)
-        try:
-            self.context = _pools[key].pop()
-        except (KeyError, IndexError):
-            self.context = Context(key)
+        self.context = _take(config, n_jobs, device)
         self.names = names
         self._bar: Any = None
         self._pooled = True
@@ -377,12 +387,7 @@ def call(names: Mapping[str, str], n_jobs: Optional[int], device: Optional[str],
         with lease(names, n_jobs, device, progress) as ctx:
             ctx.call(function, *arguments)
         return
-    key = _key(device if device is not None else config.device, n_jobs if n_jobs is not None else config.n_jobs,
-               config.memory_limit)
-    try:
-        context = _pools[key].pop()
-    except (KeyError, IndexError):
-        context = Context(key)
+    context = _take(config, n_jobs, device)
     watch = context.watch
     try:
         status = function(context.handle, *arguments)
@@ -407,12 +412,7 @@ def call_on_two(names: Mapping[str, str], n_jobs: Optional[int], device: Optiona
         a, b = _abi.gnomon_matrix(*x), _abi.gnomon_matrix(*y)
         call(names, n_jobs, device, progress, function, handle, ctypes.byref(a), ctypes.byref(b), options)
         return
-    key = _key(device if device is not None else config.device, n_jobs if n_jobs is not None else config.n_jobs,
-               config.memory_limit)
-    try:
-        context = _pools[key].pop()
-    except (KeyError, IndexError):
-        context = Context(key)
+    context = _take(config, n_jobs, device)
     try:
         _pack(context.views, 0, *x, *y)
         status = function(context.handle, handle, context.first, context.second, options)
@@ -433,9 +433,7 @@ def at_death(owner: Any, function: Callable[..., Any], *arguments: Any) -> None:
 
 def owned_context(n_jobs: Optional[int] = None, device: Optional[str] = None) -> Context:
     """A context of its own for an object that outlives a call."""
-    config = _config.get()
-    return Context(_key(device if device is not None else config.device, n_jobs if n_jobs is not None else config.n_jobs,
-                        config.memory_limit))
+    return Context(_chosen(_config.get(), n_jobs, device))
 
 
 def _forget() -> None:
