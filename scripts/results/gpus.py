@@ -42,9 +42,10 @@ def make():
         "(`cuMemMap`); the one GPU has all of them in its own memory. How jobs are divided: "
         "[architecture.md](../internals/architecture.md), Several devices.\n\n"
         f"The bytes of {'every result are those of one GPU' if same else 'some results DIFFER'}. The aim is 1.9 times one GPU's speed; "
-        f"{len(reached)} of {len(good)} cases reach it. What holds the others back: pairs are collected by one thread of the host; of pageable memory "
-        "the host's threads copy as much for one GPU as for two; of a search of 10,000 queries some 4 ms do not depend on the base; points on GPU 0 cross "
-        "the link between the GPUs twice, to be checked and to be projected, so that the cheap kinds are not divided there (share 0).\n\n" +
+        f"{len(reached)} of {len(good)} cases reach it. The causes in the others, inferred and not profiled: one thread of the host collects "
+        "the pairs. The host's threads copy pageable memory, as much for one GPU as for two. A search of 10,000 queries has some 4 ms that do not "
+        "depend on the base. Points on GPU 0 cross the link between the GPUs twice, to be checked and to be projected; so the cheap kinds are not "
+        "divided there (share 0).\n\n" +
         table(["job", "points and output in", "one GPU, ms", f"{record['gpus']} GPUs, ms", "ratio", "share of each GPU", "bytes"], list(rows(record))) +
         "\n## Links\n\nGB/s of copies of 512 MiB between page-locked memory and each GPU, and from GPU 0 to the others.\n\n" +
         table(["direction", "each alone", "all at once"],
