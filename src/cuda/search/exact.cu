@@ -197,6 +197,16 @@ static __device__ __noinline__ double boosted_alone(const gcu_search_view &base,
     return chain[0];
 }
 
+/* All of a sum's chains, in registers. */
+template <int HALF> __device__ __forceinline__ double join_own_chains(double (&chain)[CHAINS])
+{
+#pragma unroll
+    for (int l = 0; l < HALF; l++)
+        chain[l] = __dadd_rn(chain[l], chain[l + HALF]);
+    if constexpr (HALF > 1) return join_own_chains<HALF / 2>(chain);
+    return chain[0];
+}
+
 /* A thread takes two queries and two places, which share what they load. */
 template <bool SINGLE, bool PRODUCTS>
 __global__ void __launch_bounds__(THREADS, 1)
@@ -207,50 +217,65 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int64_t d = k.base.cols;
     const int64_t q0 = (int64_t)blockIdx.y * 2 * TILE, p0 = (int64_t)blockIdx.x * 2 * TILE;
     const int tq = threadIdx.x / TILE, tp = threadIdx.x % TILE;
-    double chain[2][2][CHAINS];
+    double chain[4][CHAINS] = {};
+    /* what comes next is on its way while the sums are taken */
+    constexpr int ROUNDS = 2 * TILE * STEP / THREADS;
+    const int row = threadIdx.x / STEP, column = threadIdx.x % STEP; /* of the first round */
+    double next_q[ROUNDS], next_x[ROUNDS], factor[ROUNDS];
 #pragma unroll
-    for (int l = 0; l < CHAINS; l++)
-        chain[0][0][l] = chain[0][1][l] = chain[1][0][l] = chain[1][1][l] = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        const int64_t place = p0 + row + round * (THREADS / STEP);
+        factor[round] = k.base.inverse && place < places ? k.base.inverse[place] : 1;
+    }
+    auto load = [&](int64_t from) {
+        const int64_t j = from + column;
+#pragma unroll
+        for (int round = 0; round < ROUNDS; round++) {
+            const int i = row + round * (THREADS / STEP);
+            /* adding -0 * 0, or 0 * 0 to what is not negative, changes nothing */
+            next_q[round] = -0.0;
+            next_x[round] = 0.0;
+            if (j < d && q0 + i < queries) next_q[round] = f64[(q0 + i) * d + j];
+            if (j < d && p0 + i < places)
+                next_x[round] =
+                    coordinate<SINGLE>(k.base.data, k.base.dtype,
+                                       (p0 + i) * k.base.row_stride + j * k.base.col_stride);
+        }
+    };
+    load(0);
     for (int64_t from = 0; from < d; from += STEP) {
         __syncthreads();
 #pragma unroll
-        for (int round = 0; round < 2 * TILE * STEP / THREADS; round++) {
-            const int e = round * THREADS + threadIdx.x, i = e / STEP, c = e % STEP;
-            const int64_t j = from + c;
-            /* adding -0 * 0, or 0 * 0 to what is not negative, changes nothing */
-            double q = -0.0, x = 0.0;
-            if (j < d && q0 + i < queries) q = f64[(q0 + i) * d + j];
-            if (j < d && p0 + i < places) {
-                x = coordinate<SINGLE>(k.base.data, k.base.dtype,
-                                       (p0 + i) * k.base.row_stride + j * k.base.col_stride);
-                if (k.base.inverse) x = __dmul_rn(x, k.base.inverse[p0 + i]);
-            }
-            qs[i][c] = q;
-            xs[i][c] = x;
+        for (int round = 0; round < ROUNDS; round++) {
+            const int i = row + round * (THREADS / STEP);
+            qs[i][column] = next_q[round];
+            xs[i][column] =
+                k.base.inverse ? __dmul_rn(next_x[round], factor[round]) : next_x[round];
         }
+        if (from + STEP < d) load(from + STEP);
         __syncthreads();
 #pragma unroll
         for (int c = 0; c < STEP; c++) {
 #pragma unroll
             for (int pair = 0; pair < 4; pair++) {
                 const double q = qs[tq + pair / 2 * TILE][c], x = xs[tp + pair % 2 * TILE][c];
-                double *sum = &chain[pair / 2][pair % 2][c % CHAINS];
-                *sum = PRODUCTS ? fma(q, x, *sum) : add_difference(q, x, *sum);
+                const double before = chain[pair][c % CHAINS];
+                chain[pair][c % CHAINS] =
+                    PRODUCTS ? fma(q, x, before) : add_difference(q, x, before);
             }
         }
     }
+    double sums[4];
 #pragma unroll
+    for (int pair = 0; pair < 4; pair++)
+        sums[pair] = join_own_chains<CHAINS / 2>(chain[pair]);
+        /* not unrolled: with calls in it the chains would lie in memory all along */
+#pragma unroll 1
     for (int pair = 0; pair < 4; pair++) {
-        double *sum = chain[pair / 2][pair % 2];
         const int64_t line = q0 + tq + pair / 2 * TILE, place = p0 + tp + pair % 2 * TILE;
         if (line >= queries || place >= places) continue;
-#pragma unroll
-        for (int half = CHAINS / 2; half > 0; half /= 2)
-#pragma unroll
-            for (int l = 0; l < half; l++)
-                sum[l] = __dadd_rn(sum[l], sum[l + half]);
         const int64_t i = query + line;
-        const double key = key_of(k, sum[0], k.queries.inverse ? k.queries.inverse[i] : 1,
+        const double key = key_of(k, sums[pair], k.queries.inverse ? k.queries.inverse[i] : 1,
                                   k.base.inverse ? k.base.inverse[place] : 1,
                                   [&] { return boosted_alone(k.base, f64 + line * d, place); });
         keys[line * places + place] = is_own(k, i, place) ? nan("") : key;
