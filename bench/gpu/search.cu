@@ -3,7 +3,7 @@
  * cuBLAS FP16 product whose matrix of scores is written and never looked at. Each job's answers to
  * some queries are held to the CPU's, bit for bit.
  *
- * usage: search [--json FILE] [--quick] [--job N]      quick: wide points are not held to the CPU's
+ * usage: search [--json FILE] [--quick] [--job N]...   quick: wide points are not held to the CPU's
  */
 #include "bench.cuh"
 
@@ -201,10 +201,10 @@ int main(int argc, char **argv)
 {
     const int64_t million = 1000000;
     bool quick = false;
-    int only = -1;
+    uint64_t only = 0; /* a bit a job; none: all */
     for (int i = 1; i < argc; i++) {
         quick = quick || strcmp(argv[i], "--quick") == 0;
-        if (i + 1 < argc && strcmp(argv[i], "--job") == 0) only = atoi(argv[i + 1]);
+        if (i + 1 < argc && strcmp(argv[i], "--job") == 0) only |= 1ull << atoi(argv[i + 1]);
     }
     bench_json json = bench_open("search", argc, argv);
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
@@ -243,7 +243,8 @@ int main(int argc, char **argv)
         {1000, 100000, 128, 10, GNOMON_L2, "device", "equal"},
     };
     for (const job &j : jobs)
-        if (only < 0 || only == &j - jobs) measure(&j, rate, !quick || j.cols < 200, &json);
+        if (only == 0 || (only >> (&j - jobs) & 1))
+            measure(&j, rate, !quick || j.cols < 200, &json);
     bench_close(&json);
     gnomon_context_destroy(cpu);
     gnomon_context_destroy(gpu);

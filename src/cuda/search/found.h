@@ -22,6 +22,7 @@ struct gcu_search {
     int64_t count, cols, k;
     bool few, bits, direct; /* direct: no filter */
     bool small_batch;       /* by search/small_batch.h where the base allows it */
+    bool tensors;           /* there by tensor cores, unless these could not tell */
     bool made;              /* there is what the other ways need */
     bool begun;             /* lists, limits and radii are set up */
 

@@ -536,10 +536,15 @@ static gnomon_status search_small_batch(gcu_search *v, const gnomon_matrix *base
     small_batch.radii = v->radii;
     small_batch.work = v->batch_work;
     small_batch.notes = v->s->notes;
+    small_batch.tensors = v->tensors && gcu_small_batch_by_tensors(v->count, v->cols);
     v->begun = true;
-    GCU_TRY(v->why, gcu_small_batch_search(&small_batch, &v->s->gpu, v->stream));
-    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
     gcu_small_batch_notes *notes = static_cast<gcu_small_batch_notes *>(v->s->notes);
+    for (;;) {
+        GCU_TRY(v->why, gcu_small_batch_search(&small_batch, &v->s->gpu, v->stream));
+        GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+        if (!small_batch.tensors || !notes->declined || notes->fault != ~0ull) break;
+        v->tensors = small_batch.tensors = false;
+    }
     const bool refused = notes->fault != ~0ull, broken = notes->base_fault != ~0ull;
     v->small_batch = !notes->declined && !refused && !broken;
     v->verified += (int64_t)notes->verified;
@@ -760,7 +765,7 @@ static gnomon_status open_search(gcu_search *v)
     v->bits = o->metric == GNOMON_HAMMING;
     v->few = v->count <= FEW && !v->bits && v->cols > 0;
     v->direct = v->few || v->bits || v->cols == 0;
-    v->small_batch = gcu_small_batch_supported(v->job);
+    v->small_batch = v->tensors = gcu_small_batch_supported(v->job);
     static_assert(sizeof(gcu_search_words) <= sizeof(gcu_small_batch_notes),
                   "the notes hold either");
     if (!v->s->notes)

@@ -1,53 +1,23 @@
 /* A few queries in one read of the base: see search/small_batch.h. */
-#include "base/arithmetic.h"
-#include "cuda/search/small_batch.h"
-
-#include <cuda_fp16.h>
+#include "cuda/search/small_batch.cuh"
 
 enum {
     THREADS = 256,
     WARPS = THREADS / 32,
-    CHAINS = 16,     /* of a key in fp64: see search/exact.cu */
-    LANES = 8,       /* that share a row */
-    ROWS = 4,        /* of a lane at a time */
-    STEP = ROWS * 4, /* rows of a warp at a time */
-    BLOCKS = 2,      /* a multiprocessor */
-    ALIGN = 64,      /* of a query's coordinates */
-    MOST_GROUPS = 4096,
+    LANES = 8,        /* that share a row */
+    ROWS = 4,         /* of a lane at a time */
+    STEP = ROWS * 4,  /* rows of a warp at a time */
+    BLOCKS = 2,       /* a multiprocessor */
+    ALIGN = 64,       /* of a query's coordinates */
     SAMPLE = 1 << 15, /* rows, at least */
     WHOLE = 2048,     /* up to so many rows there is no sample: all keys are taken in fp64 */
     EXPECTED = 1024,  /* rows that pass, at most as far as the sample's size determines it */
     SORTED = 4096,    /* points that are sorted in shared memory */
-    SORTERS = 512     /* threads of what sorts */
+    SORTERS = 512,    /* threads of what sorts */
+    TENSORS_FROM = 5  /* queries */
 };
 
 static const int64_t most_shared = 96 << 10; /* bytes of queries in shared memory */
-
-/* ---- what the kernels share ---- */
-
-struct batch_words {
-    unsigned long long fault, base_fault;
-};
-
-struct batch_call {
-    gcu_search_pairs k;
-    int64_t rows, cols, padded;
-    int query, queries; /* of this launch */
-    bool vectors;       /* rows lie at multiples of 16 bytes */
-    float share, least; /* the bound: a share of it, and what underflow takes */
-    float *f32;         /* all queries' coordinates in fp32, 'padded' each */
-    double *inverse;    /* 1 / |q| */
-    float *norms;       /* |q|, rounded up */
-    int64_t groups, group_rows;
-    float *minima; /* of each query and group: the least upper bound */
-    float *reach;  /* of each query: what a lower bound may be at most */
-    unsigned *counts;
-    gnomon_ranked *found; /* GCU_SMALL_BATCH_ROOM a query */
-    batch_words *words;
-    bool fresh;
-    int64_t *list_counts;
-    double *limits, *radii;
-};
 
 /* Sixteen bytes of a row. */
 template <typename T> struct piece_of;
@@ -77,71 +47,6 @@ template <> struct piece_of<__half> {
         data = __ldg(reinterpret_cast<const uint4 *>(from));
     }
 };
-
-__device__ __forceinline__ float to_float(float x)
-{
-    return x;
-}
-
-__device__ __forceinline__ float to_float(__half x)
-{
-    return __half2float(x);
-}
-
-__device__ __forceinline__ float coordinate(const void *x, gnomon_dtype dtype, int64_t i)
-{
-    switch (dtype) {
-    case GNOMON_F32:
-        return static_cast<const float *>(x)[i];
-    case GNOMON_F16:
-        return __half2float(static_cast<const __half *>(x)[i]);
-    case GNOMON_BF16:
-        return __uint_as_float((unsigned)static_cast<const uint16_t *>(x)[i] << 16);
-    case GNOMON_I8:
-        return (float)static_cast<const int8_t *>(x)[i];
-    case GNOMON_U8:
-        return (float)static_cast<const uint8_t *>(x)[i];
-    case GNOMON_I16:
-        return (float)static_cast<const int16_t *>(x)[i];
-    default:
-        return (float)static_cast<const uint16_t *>(x)[i];
-    }
-}
-
-__device__ __forceinline__ unsigned half_mask(void)
-{
-    return 0xffffu << (threadIdx.x & 16);
-}
-
-/* As search/exact.cu has it. */
-__device__ __forceinline__ double join_chains(double chain, unsigned mask)
-{
-#pragma unroll
-    for (int half = CHAINS / 2; half > 0; half /= 2)
-        chain = __dadd_rn(chain, __shfl_xor_sync(mask, chain, half, CHAINS));
-    return chain;
-}
-
-/* Floats as integers of the same order. */
-__device__ __forceinline__ unsigned order_of(float x)
-{
-    const unsigned bits = __float_as_uint(x);
-    return bits >> 31 ? ~bits : bits | 1u << 31;
-}
-
-__device__ __forceinline__ float float_of(unsigned order)
-{
-    return __uint_as_float(order >> 31 ? order & ~(1u << 31) : ~order);
-}
-
-/* The kernels of a call are launched while the one before still runs, and wait here for its end. */
-__device__ __forceinline__ void await_predecessor(void)
-{
-#if __CUDA_ARCH__ >= 900
-    cudaTriggerProgrammaticLaunchCompletion();
-    cudaGridDependencySynchronize();
-#endif
-}
 
 /* ---- keys in fp32 ---- */
 
@@ -205,11 +110,11 @@ template <int SOME, int HALF> __device__ __forceinline__ void join_lanes(float *
     if constexpr (HALF > 1) join_lanes<LEFT, HALF / 2>(sum);
 }
 
-/* Rows first + r * 4 + lane / 8 of a warp, r < ROWS; beyond the last row that one again. sum[r]:
- * what the lane keeps. */
+/* Rows first + (r * 4 + lane / 8) * apart of a warp, r < ROWS; beyond the last row that one again.
+ * sum[r]: what the lane keeps. */
 template <typename T, bool PRODUCTS, int NQ>
 __device__ __forceinline__ void add_rows(const batch_call &c, const float *queries, int64_t first,
-                                         float (*sum)[NQ], float *squares)
+                                         int64_t apart, float (*sum)[NQ], float *squares)
 {
     constexpr int COUNT = piece_of<T>::COUNT, CHUNK = LANES * COUNT;
     constexpr int AHEAD = (NQ == 1 ? 16 : NQ <= 8 ? 8 : 4) / COUNT;
@@ -217,7 +122,7 @@ __device__ __forceinline__ void add_rows(const batch_call &c, const float *queri
     const T *x[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
-        const int64_t row = min(first + r * 4 + line, c.rows - 1);
+        const int64_t row = min(first + (r * 4 + line) * apart, c.rows - 1);
         x[r] = static_cast<const T *>(c.k.base.data) + row * c.k.base.row_stride + lane * COUNT;
         squares[r] = 0;
 #pragma unroll
@@ -305,7 +210,7 @@ template <typename T, bool PRODUCTS, int NQ>
 __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__ batch_call c)
 {
     extern __shared__ float4 shared[];
-    __shared__ float norms[CHAINS];
+    __shared__ float norms[BATCH_CHAINS];
     __shared__ unsigned long long fault;
     float *queries = reinterpret_cast<float *>(shared);
     const bool first = blockIdx.x == 0;
@@ -321,8 +226,8 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
             const int64_t query = c.query + n;
             float v = 0;
             if (n < c.queries && j < c.cols) {
-                v = coordinate(from.data, from.dtype,
-                               query * from.row_stride + j * from.col_stride);
+                v = batch_coordinate(from.data, from.dtype,
+                                     query * from.row_stride + j * from.col_stride);
                 if (first && !(fabsf(v) < INFINITY))
                     atomicMin(&fault, (unsigned long long)(query * c.cols + j));
             }
@@ -330,14 +235,14 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
             if (first && n < c.queries) c.f32[query * c.padded + j] = v;
         }
     __syncthreads();
-    if (PRODUCTS && threadIdx.x / CHAINS < NQ) { /* as norms_kernel has it */
-        const int n = threadIdx.x / CHAINS, lane = threadIdx.x % CHAINS;
+    if (PRODUCTS && threadIdx.x / BATCH_CHAINS < NQ) { /* as norms_kernel has it */
+        const int n = threadIdx.x / BATCH_CHAINS, lane = threadIdx.x % BATCH_CHAINS;
         double chain = 0;
-        for (int64_t j = lane; j < c.cols; j += CHAINS) {
+        for (int64_t j = lane; j < c.cols; j += BATCH_CHAINS) {
             const double v = (double)queries[n * c.padded + j];
             chain = fma(v, v, chain);
         }
-        const double norm = sqrt(join_chains(chain, half_mask()));
+        const double norm = sqrt(batch_join_chains(chain, batch_half_mask()));
         if (lane == 0) {
             norms[n] = __double2float_ru(norm);
             if (first && n < c.queries) {
@@ -359,6 +264,7 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
     if (first && threadIdx.x == 0) {
         if (c.query == 0 || fault < c.words->fault) c.words->fault = fault;
         c.words->base_fault = ~0ull;
+        c.words->declined = 0;
     }
     const int64_t group = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
     if (group >= c.groups) return;
@@ -368,10 +274,10 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
 #pragma unroll
     for (int e = 0; e < keeps::COUNT; e++)
         least[e] = INFINITY;
-    const int64_t row = group * (c.rows / c.groups);
+    const int64_t apart = c.groups * c.spacing;
     for (int64_t at = 0; at < c.group_rows; at += STEP) {
         float sum[ROWS][NQ], squares[ROWS];
-        add_rows<T, PRODUCTS, NQ>(c, queries, row + at, sum, squares);
+        add_rows<T, PRODUCTS, NQ>(c, queries, at * apart + group * c.spacing, apart, sum, squares);
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
 #pragma unroll
@@ -386,7 +292,7 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
         for (int half = LANES; half < 32; half *= 2)
             least[e] = fminf(least[e], __shfl_xor_sync(~0u, least[e], half));
         if (threadIdx.x % 32 < LANES && keeps::owns(lane) && mine + e < c.queries)
-            c.minima[(int64_t)(c.query + mine + e) * MOST_GROUPS + group] = least[e];
+            c.minima[(int64_t)(c.query + mine + e) * BATCH_MOST_GROUPS + group] = least[e];
     }
 }
 
@@ -396,9 +302,9 @@ __global__ void __launch_bounds__(SORTERS) reach_kernel(batch_call c, int rank)
 {
     __shared__ __align__(16) float least[SORTERS];
     const int query = (int)blockIdx.x;
-    const float *minima = c.minima + (int64_t)query * MOST_GROUPS;
+    const float *minima = c.minima + (int64_t)query * BATCH_MOST_GROUPS;
     float own = INFINITY;
-    await_predecessor();
+    batch_await_predecessor();
     for (int64_t group = threadIdx.x; group < c.groups; group += blockDim.x)
         own = fminf(own, minima[group]);
     least[threadIdx.x] = own;
@@ -421,48 +327,14 @@ __global__ void __launch_bounds__(SORTERS) reach_kernel(batch_call c, int rank)
 
 /* ---- all rows ---- */
 
-/* The key in fp64 of a query and a row, a half of a warp each, with the bits of search/exact.cu;
- * 'counts': it is wanted. */
+/* The key in fp64 of a query and a row, a half of a warp each; 'counts': it is wanted. */
 template <typename T>
 static __device__ __noinline__ void verify_pair(const batch_call &c, const float *q, int query,
                                                 int64_t row, bool counts)
 {
-    const int lane = threadIdx.x % CHAINS;
-    const unsigned mask = half_mask();
-    const T *x = static_cast<const T *>(c.k.base.data) + row * c.k.base.row_stride;
-    const bool cosine = c.k.metric == GNOMON_COSINE, products = c.k.metric == GNOMON_IP;
-    double factor = 1, inverse = 1, chain = 0, key;
-    bool broken = false;
-    if (cosine) {
-        for (int64_t j = lane; j < c.cols; j += CHAINS) {
-            const double v = (double)to_float(x[j]);
-            chain = fma(v, v, chain);
-        }
-        const double norm = sqrt(join_chains(chain, mask));
-        broken = !(norm < INFINITY);
-        factor = norm < 0x1p-1000 ? 0 : __ddiv_rn(1, norm);
-        inverse = c.inverse[query];
-        chain = 0;
-    }
-#pragma unroll 4
-    for (int64_t j = lane; j < c.cols; j += CHAINS) {
-        double y = (double)q[j], v = (double)to_float(x[j]);
-        if (cosine) {
-            y = __dmul_rn(y, inverse);
-            v = __dmul_rn(v, factor);
-        }
-        const double d = __dsub_rn(y, v);
-        chain = products ? fma(y, v, chain) : fma(d, d, chain);
-    }
-    const double sum = join_chains(chain, mask);
-    broken = broken || !(fabs(sum) < INFINITY);
-    if (products)
-        key = -sum;
-    else if (cosine)
-        key = inverse == 0 || factor == 0 ? 1.0 : __dmul_rn(sum, 0.5);
-    else
-        key = sqrt(sum);
-    if (lane > 0 || !counts) return;
+    bool broken;
+    const double key = batch_key<T>(c, q, query, row, &broken);
+    if (threadIdx.x % BATCH_CHAINS > 0 || !counts) return;
     if (broken) c.words->base_fault = 0;
     const int64_t id = c.k.first + row;
     if (c.k.exclude >= 0 && id == c.k.exclude + query) return;
@@ -478,7 +350,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_cons
     using keeps = kept<NQ>;
     const int lane = threadIdx.x % LANES, line = threadIdx.x % 32 / LANES;
     const int mine = keeps::query(lane);
-    await_predecessor();
+    batch_await_predecessor();
     for (int64_t e = threadIdx.x; e < NQ * c.padded / 4; e += THREADS)
         shared[e] = e < c.queries * c.padded / 4
                         ? reinterpret_cast<const float4 *>(c.f32 + c.query * c.padded)[e]
@@ -496,7 +368,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_cons
     for (int64_t first = ((int64_t)blockIdx.x * WARPS + threadIdx.x / 32) * STEP; first < c.rows;
          first += jump) {
         float sum[ROWS][NQ], squares[ROWS];
-        add_rows<T, PRODUCTS, NQ>(c, queries, first, sum, squares);
+        add_rows<T, PRODUCTS, NQ>(c, queries, first, 1, sum, squares);
         unsigned passed = 0;
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
@@ -516,7 +388,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_kernel(const __grid_cons
                 who &= who - 1;
                 const int other = who ? __ffs((int)who) - 1 : one;
                 who &= who - 1;
-                const bool upper = threadIdx.x % 32 >= CHAINS;
+                const bool upper = threadIdx.x % 32 >= BATCH_CHAINS;
                 const int from = upper ? other : one;
                 const int n = keeps::query(from % LANES) + e;
                 verify_pair<T>(c, queries + n * c.padded, c.query + n, first + r * 4 + from / LANES,
@@ -586,7 +458,7 @@ __global__ void __launch_bounds__(SORTERS) answer_kernel(batch_end c)
     gnomon_ranked *points = reinterpret_cast<gnomon_ranked *>(held);
     const int query = (int)blockIdx.x;
     const int64_t k = c.list.k;
-    await_predecessor();
+    batch_await_predecessor();
     const unsigned mine = (int)threadIdx.x < c.queries ? c.counts[threadIdx.x] : 0;
     const bool broken = c.words->fault != ~0ull || c.words->base_fault != ~0ull;
     const bool declined = __syncthreads_or(mine > GCU_SMALL_BATCH_ROOM) != 0;
@@ -694,13 +566,19 @@ static size_t lay_out(int64_t queries, int64_t cols, void *memory, batch_call *c
     c->f32 = static_cast<float *>(carve(n * (size_t)c->padded * sizeof(float)));
     c->inverse = static_cast<double *>(carve(n * sizeof(double)));
     c->norms = static_cast<float *>(carve(n * sizeof(float)));
-    c->minima = static_cast<float *>(carve(n * MOST_GROUPS * sizeof(float)));
+    c->minima = static_cast<float *>(carve(n * BATCH_MOST_GROUPS * sizeof(float)));
     c->reach = static_cast<float *>(carve(n * sizeof(float)));
     c->counts = static_cast<unsigned *>(carve(n * sizeof(unsigned)));
     c->found =
         static_cast<gnomon_ranked *>(carve(n * GCU_SMALL_BATCH_ROOM * sizeof(gnomon_ranked)));
     c->words = static_cast<batch_words *>(carve(sizeof(batch_words)));
     return at;
+}
+
+bool gcu_small_batch_by_tensors(int64_t queries, int64_t cols)
+{
+    return queries >= TENSORS_FROM &&
+           gcu_batch_tensor_queries(queries, gnomon_round_up(cols, ALIGN)) > 0;
 }
 
 size_t gcu_small_batch_work(int64_t queries, int64_t cols)
@@ -749,29 +627,6 @@ static int at_once(int64_t left, int64_t padded, gnomon_dtype dtype)
     return 1;
 }
 
-/* Launches; 'after': as soon as the kernel before has begun to end. */
-template <typename... Types, typename... Values>
-static cudaError_t launch(void (*kernel)(Types...), int64_t grid, int threads, size_t shared,
-                          bool after, cudaStream_t stream, const Values &...values)
-{
-    if (shared > 48 << 10) {
-        const cudaError_t error = cudaFuncSetAttribute(
-            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most_shared);
-        if (error != cudaSuccess) return error;
-    }
-    cudaLaunchAttribute attribute = {};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)grid);
-    config.blockDim = dim3((unsigned)threads);
-    config.dynamicSmemBytes = shared;
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = after ? 1 : 0;
-    return cudaLaunchKernelEx(&config, kernel, values...);
-}
-
 cudaError_t gcu_small_batch_search(const gcu_small_batch *o, const gcu_gpu *gpu,
                                    cudaStream_t stream)
 {
@@ -790,8 +645,9 @@ cudaError_t gcu_small_batch_search(const gcu_small_batch *o, const gcu_gpu *gpu,
     c.radii = o->radii;
     if (o->rows > WHOLE) {
         const int64_t sample = sample_of(o->rows, o->k) / STEP;
-        c.group_rows = STEP * ((sample + MOST_GROUPS - 1) / MOST_GROUPS);
+        c.group_rows = STEP * ((sample + BATCH_MOST_GROUPS - 1) / BATCH_MOST_GROUPS);
         c.groups = sample * STEP / c.group_rows;
+        c.spacing = o->rows / (c.groups * c.group_rows);
     }
     const int64_t sampling = c.groups > 0 ? (c.groups + WARPS - 1) / WARPS : 1;
     const int64_t steps = (o->rows + STEP - 1) / STEP, most = (int64_t)gpu->sms * BLOCKS;
@@ -801,20 +657,31 @@ cudaError_t gcu_small_batch_search(const gcu_small_batch *o, const gcu_gpu *gpu,
     cudaError_t error = cudaSuccess;
     for (int round = 0; round < 2; round++) {
         for (int64_t query = 0; query < o->queries && error == cudaSuccess; query += c.queries) {
-            const int some = at_once(o->queries - query, c.padded, c.k.base.dtype);
+            const int64_t left = o->queries - query;
+            const int some = o->tensors ? gcu_batch_tensor_queries(left, c.padded)
+                                        : at_once(left, c.padded, c.k.base.dtype);
             c.query = (int)query;
-            c.queries = (int)(o->queries - query < some ? o->queries - query : some);
+            c.queries = (int)(left < some ? left : some);
+            if (o->tensors) {
+                error = round == 0 ? gcu_batch_tensor_sample(c, false, stream)
+                                   : gcu_batch_tensor_scan(c, gpu, after, stream);
+                continue;
+            }
             const batch_kernels kernels = kernels_for(&c, some);
             const size_t shared = (size_t)some * (size_t)c.padded * sizeof(float);
-            error = round == 0 ? launch(kernels.sample, sampling, THREADS, shared, false, stream, c)
-                               : launch(kernels.scan, scanning, THREADS, shared, after, stream, c);
+            error = round == 0 ? batch_launch(kernels.sample, sampling, THREADS, shared,
+                                              most_shared, false, stream, c)
+                               : batch_launch(kernels.scan, scanning, THREADS, shared, most_shared,
+                                              after, stream, c);
         }
         if (error != cudaSuccess) return error;
         const int rank = (int)o->k + (c.k.exclude >= 0 ? 1 : 0);
         const int threads = rank <= 32 ? 128 : rank <= 64 ? 256 : SORTERS;
         if (round == 0)
-            error = launch(reach_kernel, o->queries, threads, 0, after, stream, c, rank);
+            error = batch_launch(reach_kernel, o->queries, threads, 0, 0, after, stream, c, rank);
     }
+    if (error == cudaSuccess && o->tensors)
+        error = gcu_batch_tensor_verify(c, o->queries, after, stream);
     if (error != cudaSuccess) return error;
     gcu_small_batch_notes *notes = static_cast<gcu_small_batch_notes *>(o->notes);
     const batch_end end = {c.counts,
@@ -828,6 +695,6 @@ cudaError_t gcu_small_batch_search(const gcu_small_batch *o, const gcu_gpu *gpu,
                            notes,
                            gcu_small_batch_ids(notes),
                            gcu_small_batch_distances(notes, o->queries, o->k)};
-    return launch(answer_kernel, o->queries, SORTERS, SORTED * sizeof(gnomon_ranked), after, stream,
-                  end);
+    return batch_launch(answer_kernel, o->queries, SORTERS, SORTED * sizeof(gnomon_ranked),
+                        most_shared, after, stream, end);
 }

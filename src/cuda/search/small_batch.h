@@ -1,7 +1,8 @@
 /* cuda/search/small_batch.h: the k nearest of a few queries in one read of the base, without the
  * host's help on the way.
  *
- * Keys are taken in fp32 first, straight from the points as they lie, with a bound on their error.
+ * Keys are taken in fp32 first, straight from the points as they lie, with a bound on their error;
+ * from some queries on in TF32, by tensor cores, whose bound search/small_batch_tensor.cu derives.
  * Some rows, far apart, are compared before all others: the k-th least of the keys' upper bounds
  * there, one a group of rows, is above the k-th nearest's key, whatever the other rows are. Then
  * all rows are read; those whose lower bound does not reach it are passed over, the few others get
@@ -25,7 +26,8 @@ enum {
 struct gcu_small_batch {
     gcu_search_pairs pairs; /* no map, step 1; inverse NULL */
     int64_t rows, queries, k;
-    bool fresh; /* there is no list yet: it, limits and radii are set up */
+    bool fresh;   /* there is no list yet: it, limits and radii are set up */
+    bool tensors; /* the first keys by tensor cores */
     gcu_search_lists list;
     double *limits, *radii;
     void *work;  /* gcu_small_batch_work bytes of the GPU's memory */
@@ -54,6 +56,9 @@ static inline double *gcu_small_batch_distances(gcu_small_batch_notes *notes, in
 /* Whether such queries may go this way at all, and such a base too. */
 bool gcu_small_batch_supported(const gnomon_search_job *job);
 bool gcu_small_batch_base_supported(const gnomon_search_job *job, const gnomon_matrix *base);
+/* Whether tensor cores are the faster way; where that is declined, the other may tell more apart.
+ */
+bool gcu_small_batch_by_tensors(int64_t queries, int64_t cols);
 size_t gcu_small_batch_work(int64_t queries, int64_t cols);
 size_t gcu_small_batch_notes_bytes(void);
 /* Enqueues all of it. */

@@ -676,6 +676,104 @@ static void few_on_the_gpu(void)
     }
 }
 
+/* The base on the GPU, whole and in pieces. */
+static void check_there(const std::string &name, points &base, points &queries,
+                        const gnomon_search_options &o)
+{
+    const found expected = search(cpu, base.view, queries.view, o);
+    const gnomon_matrix b = on_gpu(base), q = on_gpu(queries);
+    if (same(name, expected, search(gpu, b, q, o)))
+        same(name + ", pieces", expected, search(gpu, b, q, o, 3));
+}
+
+/* Five to 128 queries of a base on the GPU: whatever the tensor cores lose of its points must cost
+ * no answer. */
+static void by_tensor_cores(void)
+{
+    const bool reduced = getenv("GNOMON_TEST_REDUCED") != nullptr;
+    const gnomon_dtype types[] = {GNOMON_F32, GNOMON_F16, GNOMON_F32, GNOMON_F32};
+    const gnomon_dtype query_types[] = {GNOMON_F32, GNOMON_F16, GNOMON_BF16,
+                                        GNOMON_I8,  GNOMON_U16, GNOMON_F32};
+    int turn = 0;
+    for (int64_t d : {1, 7, 64, 100, 129, 300, 1500})
+        for (int64_t q : {5, 8, 9, 16, 31, 64, 65, 100, 104, 127, 128}) {
+            turn++;
+            if (reduced ? turn % 25 != 1 : (d > 128 && turn % 4 != 0)) continue;
+            const int64_t n = reduced ? 2500 : turn % 5 == 0 ? 2049 : 1000 + 6000 * (turn % 7);
+            for (gnomon_metric metric : metrics) {
+                points base = gaussian(n, d, types[turn % 4], turn % 6 == 3 ? BACKWARDS : ROWS);
+                points queries = gaussian(q, d, query_types[turn % 6], (layout)(turn % 4),
+                                          turn % 6 == 3 || turn % 6 == 4 ? 3 : 1);
+                gnomon_search_options o = nearest(metric, turn % 3 == 0 ? 1 : 1 + turn * 7 % 128);
+                if (turn % 4 == 1) o.exclude = turn;
+                char what[96];
+                snprintf(what, sizeof what, "tensor cores, %d x %d x %d, k %d", (int)q, (int)n,
+                         (int)d, (int)o.k);
+                check_there(label(what, metric), base, queries, o);
+            }
+        }
+    if (reduced) return;
+    const int64_t n = 50000, d = 48, q = 40;
+    const struct {
+        const char *name;
+        std::function<double(int64_t, int64_t)> value;
+    } hard[] = {
+        {"ties", [](int64_t, int64_t) { return std::floor(uniform() * 3); }},
+        {"all equal", [](int64_t, int64_t) { return 0.3; }},
+        {"seven points", [](int64_t i, int64_t j) { return (double)((i % 7 + j) % 5); }},
+        {"clusters",
+         [](int64_t i, int64_t j) {
+             return std::sin((double)(i / 500 * 48 + j)) + 0.01 * normal();
+         }},
+        {"tight clusters",
+         [](int64_t i, int64_t j) {
+             return std::sin((double)(i % 40 * 48 + j)) + 1e-5 * normal();
+         }},
+        {"offset", [](int64_t, int64_t) { return 1000 + normal(); }},
+        {"offsets of two kinds", [](int64_t i, int64_t) { return i % 2 * 1e4 + normal(); }},
+        {"huge range",
+         [](int64_t, int64_t) { return (uniform() - 0.5) * std::exp(15 * normal()); }},
+        {"rows of any size",
+         [](int64_t i, int64_t) { return normal() * std::exp((double)(i * 31 % 160) - 80); }},
+        {"tiny", [](int64_t, int64_t) { return 1e-25 * normal(); }},
+        {"denormal", [](int64_t, int64_t) { return 1e-41 * normal(); }},
+        {"large", [](int64_t, int64_t) { return 1e18 * normal(); }},
+        {"zero rows", [](int64_t i, int64_t) { return i % 20 == 0 ? 0.0 : normal(); }},
+        {"rounded by TF32",
+         [](int64_t, int64_t) {
+             return 1 + 0x1p-11 * std::floor(4 * uniform()) + 1e-5 * normal();
+         }},
+    };
+    for (const auto &h : hard)
+        for (gnomon_metric metric : metrics) {
+            points base = make(n, d, GNOMON_F32, ROWS, h.value);
+            points queries = make(q, d, GNOMON_F32, ROWS, h.value);
+            check_there(label(h.name, metric), base, queries, nearest(metric, 12));
+        }
+    for (gnomon_metric metric : metrics) { /* a shell around the queries */
+        points base = make(n, d, GNOMON_F32, ROWS,
+                           [](int64_t i, int64_t j) { return 5 + normal() * (i % 3 + j % 2); });
+        points queries =
+            make(q, d, GNOMON_F32, ROWS, [](int64_t, int64_t) { return 5 + 1e-4 * normal(); });
+        for (int64_t i = 0; i < n; i++) {
+            float *x = (float *)base.view.data + i * d;
+            double squares = 0;
+            for (int64_t j = 0; j < d; j++)
+                squares += (x[j] - 5.0) * (x[j] - 5.0);
+            for (int64_t j = 0; j < d; j++)
+                x[j] = (float)(5 + (x[j] - 5.0) * (1 + 1e-3 * uniform()) / std::sqrt(squares));
+        }
+        check_there(label("a shell", metric), base, queries, nearest(metric, 12));
+        const gnomon_matrix a = on_gpu(queries);
+        for (float bad : {NAN, INFINITY, -3e38f}) {
+            ((float *)base.view.data)[(n - 3) * d + 5] = bad;
+            same(label("a bad point of many", metric),
+                 search(cpu, base.view, queries.view, nearest(metric, 12)),
+                 search(gpu, on_gpu(base), a, nearest(metric, 12)));
+        }
+    }
+}
+
 /* A device with little memory: pieces and overflow of what is kept. */
 static void little_memory(void)
 {
@@ -734,6 +832,7 @@ int main(int argc, char **argv)
                  {"prefixes", prefixes},
                  {"bits", bits},
                  {"few", few_on_the_gpu},
+                 {"tensor cores", by_tensor_cores},
                  {"sets", all_sets},
                  {"refusals", refusals},
                  {"little memory", little_memory}};
