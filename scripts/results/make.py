@@ -24,6 +24,7 @@ import roofline
 import sparse
 import guarantee
 import search
+import signs
 import svd
 import threads
 from pages import PAGES, ROOT, draw, load, ms, pages, plot, plots, power, quantile, records, table, wrapped
@@ -236,6 +237,7 @@ def index():
              "gpus.md": "several GPUs of one host: times beside those of one, and links",
              "model.md": "the (m, τ) model of Ahle and Silvestri, compared with measurements",
              "low-precision.md": "Gaussian operators rounded to few bits, and sparse ones, as in Ootomo and Yokota",
+             "signs.md": "one arithmetic for sketches of signs on every device: a trial, its errors and times, and why it is not taken",
              "gemm.md": "products of fp32 with fp16 matrices: errors and speed compared with SGEMM",
              "svd.md": "singular values on GPUs: times compared with other libraries, residuals on Ootomo and Yokota's matrices",
              "lstsq.md": "least squares compared with LAPACK, LSQR and ridge regression: times, and errors by condition number",
@@ -262,6 +264,7 @@ thesis()
 model.make()
 choice_page()
 low_precision.make()
+signs.make()
 svd.make()
 gemm.make()
 lstsq.make()
