@@ -216,7 +216,7 @@ class Operator:
         return hash(self.to_json())
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
-        return Operator.from_json, (self.to_json(),)
+        return _restore, (self.to_json(),)
 
     def __del__(self, destroy: Any = lib.gnomon_operator_destroy) -> None:
         handle = getattr(self, "handle", None)
@@ -342,6 +342,11 @@ class Operator:
 
     def __rmatmul__(self, other: ArrayLike) -> np.ndarray:
         return self._operand(other, _abi.GNOMON_GEMM_S_RIGHT)
+
+
+def _restore(descriptor: str) -> Operator:
+    """Of the module and not of the class: of a class's method cloudpickle takes apart the function and all that it names."""
+    return Operator.from_json(descriptor)
 
 
 class TransposedOperator:

@@ -15,7 +15,7 @@ import dask
 import dask.array as da
 import numpy as np
 
-from . import _dedup, _factor, _search, _sketch
+from . import _blocks, _dedup, _factor, _search, _sketch
 from ._arrays import integer, is_sparse
 from ._operator import Operator
 
@@ -37,7 +37,7 @@ def _rows(X: Any, name: str, known: bool) -> Any:
     return X
 
 
-def _blocks(X: Any) -> tuple[list[Any], list[int]]:
+def _tasks(X: Any) -> tuple[list[Any], list[int]]:
     """The blocks as tasks, and the number of the first row of each and of none; blocks without rows are left out."""
     tasks = [task for task, rows in zip(X.to_delayed().ravel(), X.chunks[0]) if rows]
     rows = [n for n in X.chunks[0] if n]
@@ -75,27 +75,13 @@ def sketch(X: Any, n_components: Union[int, str, Operator], *, n_jobs: int = 1, 
     (1000, 16)
     """
     X = _rows(X, "X", known=n_components == "auto")
-    op = n_components if isinstance(n_components, Operator) else None
-    if op is None:
-        like: Any = _Shape(X.shape)
-        op = _sketch._operator_for(like, n_components, operator.pop("kind", "rademacher"), operator.pop("random_state", 0),
-                                   operator.pop("eps", 0.1), operator)
-    elif operator:
-        raise ValueError(f"{next(iter(operator))} is given, but n_components is an operator")
-    made = _sketch.sketch(np.zeros((0, op.shape[1]), X.dtype), op, dtype=dtype, device="cpu").dtype
+    op, made = _blocks.operator(X.shape, X.dtype, dtype, n_components, operator)
     options: dict[str, Any] = {"dtype": made, "allow_nonfinite": allow_nonfinite, "n_jobs": n_jobs, "device": device}
     return X.map_blocks(_sketched, op, options, dtype=made, meta=np.empty((0, 0), made), chunks=(X.chunks[0], (op.shape[0],)))
 
 
 def _sketched(x: Any, op: Operator, options: dict[str, Any]) -> Any:
     return _sketch.sketch(x, op, **options)
-
-
-class _Shape:
-    """What is asked of points for which an operator is made."""
-
-    def __init__(self, shape: tuple[int, int]):
-        self.shape = shape
 
 
 def transform(estimator: Any, X: Any) -> Any:
@@ -123,9 +109,7 @@ def transform(estimator: Any, X: Any) -> Any:
     (1000, 16)
     """
     X = _rows(X, "X", known=False)
-    made = estimator.transform(np.zeros((1, X.shape[1]), X.dtype))
-    if getattr(made, "ndim", 0) != 2 or is_sparse(made):
-        raise TypeError(f"{type(estimator).__name__} gives {type(made).__name__}; transform takes estimators that give dense arrays")
+    made = _blocks.transformed(estimator, np.zeros((1, X.shape[1]), X.dtype))
     return X.map_blocks(_transform, estimator, dtype=made.dtype, meta=np.empty((0, 0), made.dtype),
                         chunks=(X.chunks[0], (made.shape[1],)))
 
@@ -134,21 +118,8 @@ def _transform(X: Any, estimator: Any) -> Any:
     return estimator.transform(X) if X.shape[0] else np.empty((0, estimator.transform(np.zeros((1, X.shape[1]), X.dtype)).shape[1]))
 
 
-def _nearest(base: Any, queries: Any, first: int, k: int, metric: str, n_jobs: int, device: str) -> tuple[np.ndarray, np.ndarray]:
-    """The k nearest of a block of the base, by their numbers in the whole; of a block's own points without themselves."""
-    most = base.shape[0] - (queries is None)
-    rows = base.shape[0] if queries is None else queries.shape[0]
-    if not most:
-        return np.empty((rows, 0)), np.empty((rows, 0), np.int64)
-    found = _search.neighbors(base, queries, min(k, most), metric=metric, n_jobs=n_jobs, device=device)
-    return np.array(found.distances), found.indices + first
-
-
-def _merged(parts: list[tuple[np.ndarray, np.ndarray]], k: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The k nearest of all, in the order of distance and then number."""
-    distances, indices = (np.concatenate(side, axis=1) for side in zip(*parts))
-    order = np.lexsort((indices, -distances if largest else distances), axis=-1)[:, :k]
-    return np.take_along_axis(distances, order, 1), np.take_along_axis(indices, order, 1)
+def _nearest(base: Any, first: int, *options: Any) -> tuple[np.ndarray, np.ndarray]:
+    return _blocks.nearest(base, np.arange(first, first + base.shape[0]), *options)
 
 
 def kneighbors(X: Any, queries: Any = None, n_neighbors: int = 5, *, metric: str = "l2", n_jobs: int = 1,
@@ -182,23 +153,22 @@ def kneighbors(X: Any, queries: Any = None, n_neighbors: int = 5, *, metric: str
     [[1, 2], [0, 2], [3, 1], [2, 1]]
     """
     X = _rows(X, "X", known=True)
-    base, firsts = _blocks(X)
+    base, firsts = _tasks(X)
     k, own = integer(n_neighbors, "n_neighbors", 1), queries is None
-    if k > firsts[-1] - own:
-        raise ValueError(f"n_neighbors is {k}; there are {firsts[-1] - own} points")
+    _blocks.neighbors_count(k, firsts[-1] - own)
     if own:
         asked, starts = base, firsts
     elif hasattr(queries, "to_dask_array") or isinstance(queries, da.Array):
-        asked, starts = _blocks(_rows(queries, "queries", known=True))
+        asked, starts = _tasks(_rows(queries, "queries", known=True))
     else:
         queries = queries if is_sparse(queries) else np.asarray(queries)
         asked, starts = [dask.delayed(queries)], [0, queries.shape[0]]
-    largest = _search.metric_info(metric).name == b"ip"
-    nearest, merged = dask.delayed(_nearest, nout=2), dask.delayed(_merged, nout=2)
+    _search.metric_info(metric)  # what isn't one is told here
+    nearest, merged = dask.delayed(_nearest, nout=2), dask.delayed(_blocks.merged, nout=2)
     sides: tuple[list[Any], list[Any]] = ([], [])
     for i, q in enumerate(asked):
-        parts = [nearest(b, None if own and i == j else q, firsts[j], k, metric, n_jobs, device) for j, b in enumerate(base)]
-        for side, part, dtype in zip(sides, merged(parts, k, largest), (np.float64, np.int64)):
+        parts = [nearest(b, firsts[j], None if own and i == j else q, k, metric, n_jobs, device) for j, b in enumerate(base)]
+        for side, part, dtype in zip(sides, merged(parts, k, metric), (np.float64, np.int64)):
             side.append(da.from_delayed(part, (starts[i + 1] - starts[i], k), dtype=dtype))
     if not asked:
         return da.zeros((0, k)), da.zeros((0, k), dtype=np.int64)
@@ -246,10 +216,8 @@ def radius_join(X: Any, *, radius: Optional[float] = None, similarity: Optional[
     [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
     """
     X = _rows(X, "X", known=True)
-    blocks, _ = _blocks(X)
-    options: dict[str, Any] = {"radius": radius, "similarity": similarity, "metric": metric, "n_jobs": n_jobs, "device": device,
-                               "method": "exact"}
-    _search.join(np.zeros((0, 8), np.uint8 if metric == "hamming" else np.float32), **options)  # what doesn't fit is told here
+    blocks, _ = _tasks(X)
+    options = _blocks.join_options(radius, similarity, metric, n_jobs, device)
     tile, beside, below = (dask.delayed(f) for f in (_tile, _beside, _below))
     count = len(blocks)
     tiles = {(i, j): tile(blocks[i], None if i == j else blocks[j], options) for i in range(count) for j in range(i, count)}
@@ -282,7 +250,7 @@ def svd(X: Any, n_components: Optional[int] = None, **options: Any) -> Any:
     (5,)
     """
     X = _rows(X, "X", known=True)
-    blocks, firsts = _blocks(X)
+    blocks, firsts = _tasks(X)
 
     def pieces() -> Iterator[Any]:
         for block in blocks:
@@ -295,9 +263,6 @@ def _sign(texts: Any, path: str, part: int, options: dict[str, Any]) -> str:
     texts = list(texts)
     _dedup.dedup_sign(texts, path, names=[f"{part:09d}-{i:012d}" for i in range(len(texts))], **options)
     return path
-
-
-_COUNTED = ("ngram", "characters", "lower", "punctuation", "normalize", "weighted")
 
 
 def dedup(texts: Any, folder: Any, *, n_jobs: int = 1, **options: Any) -> Any:
@@ -330,7 +295,7 @@ def dedup(texts: Any, folder: Any, *, n_jobs: int = 1, **options: Any) -> Any:
     """
     if not hasattr(texts, "to_delayed"):
         raise TypeError(f"texts must be a bag or series of dask's, not {type(texts).__name__}")
-    counted = {"n_jobs": n_jobs, **{name: options.pop(name) for name in _COUNTED if name in options}}
+    counted = {"n_jobs": n_jobs, **{name: options.pop(name) for name in _blocks.SIGNED if name in options}}
     inspect.signature(_dedup.dedup_merge).bind([], **options)  # what it doesn't take is told before texts are signed
     os.makedirs(folder, exist_ok=True)
     sign = dask.delayed(_sign)

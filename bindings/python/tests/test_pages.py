@@ -1,5 +1,6 @@
 """The Python programs of the pages run."""
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,10 @@ def test_programs_are_found():
 @pytest.mark.parametrize("page, text", PROGRAMS, ids=[f"{page}-{i}" for i, (page, _) in enumerate(PROGRAMS)])
 def test_page(page, text, monkeypatch, tmp_path):
     pytest.importorskip("scipy")
-    for other in ("sklearn", "pyarrow", "dask", "distributed"):
+    for other in ("sklearn", "pyarrow", "dask", "distributed", "pyspark", "ray"):
         if other in text:
             pytest.importorskip(other)
     (tmp_path / "data").symlink_to(SOURCE / "data")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     exec(compile(text, page, "exec"), {"__name__": "__main__"})

@@ -54,6 +54,11 @@ class TestOperator:
         for name, value in parameters.items():
             assert S.descriptor[name] == value
 
+    def test_cloudpickle(self):
+        cloudpickle = pytest.importorskip("cloudpickle")
+        S = gnomon.operator(8, 64)
+        assert pickle.loads(cloudpickle.dumps(lambda: S))() == S
+
     def test_csr(self):
         pytest.importorskip("scipy.sparse")
         S = gnomon.operator(8, 64, kind="sjlt")
