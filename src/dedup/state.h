@@ -200,6 +200,10 @@ static inline gnomon_status gnomon_candidates_add(gnomon_dedup *d, gnomon_candid
     c->pairs[c->count++] = a << 32 | b;
     return GNOMON_OK;
 }
+/* Whether memory has room for 'each' bytes of every n-gram of distinct sets, which 'what' of them
+ * takes, as options.'option', which is 1, asks for. Errors: MEMORY, with 'instead' at its end. */
+gnomon_status gnomon_dedup_check_memory(const gnomon_dedup *d, const char *option, const char *what,
+                                        int64_t each, const char *instead);
 /* all/exact.c: adds all near pairs by the exact join. */
 gnomon_status gnomon_dedup_exact(gnomon_dedup *d);
 /* all/contain.c: adds all near pairs by containment. */

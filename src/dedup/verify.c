@@ -213,3 +213,18 @@ gnomon_status gnomon_candidates_verify(gnomon_dedup *d, gnomon_candidates *c)
     c->count = 0;
     return GNOMON_OK;
 }
+
+/* ---- all pairs ---- */
+
+gnomon_status gnomon_dedup_check_memory(const gnomon_dedup *d, const char *option, const char *what,
+                                        int64_t each, const char *instead)
+{
+    const int64_t limit = gnomon_memory_limit(d->ctx);
+    const int64_t need = gnomon_times(d->result.ngrams, each);
+    GNOMON_FAIL_IF(need < 0 || need > limit, d->ctx, GNOMON_ERROR_MEMORY,
+                   GNOMON_ARG("options.%s") " is 1: for %s of %lld n-grams about %lld bytes of "
+                                            "memory are needed, and the limit is %lld%s",
+                   option, what, (long long)d->result.ngrams, (long long)need, (long long)limit,
+                   instead);
+    return GNOMON_OK;
+}

@@ -191,13 +191,7 @@ gnomon_status gnomon_dedup_contain(gnomon_dedup *d)
     containing c = {.d = d};
     /* keys, and scratch to sort them */
     enum { EACH = 16 };
-    const int64_t need = gnomon_times(d->result.ngrams, EACH);
-    GNOMON_FAIL_IF(need < 0 || need > gnomon_memory_limit(d->ctx), d->ctx, GNOMON_ERROR_MEMORY,
-                   GNOMON_ARG("options.containment") " is 1: lists of the sets of %lld n-grams "
-                                                     "need about %lld bytes of memory, and the "
-                                                     "limit is %lld",
-                   (long long)d->result.ngrams, (long long)need,
-                   (long long)gnomon_memory_limit(d->ctx));
+    GNOMON_TRY(gnomon_dedup_check_memory(d, "containment", "lists of the sets", EACH, ""));
     snprintf(d->result.why, sizeof d->result.why, "containment: lists of the rarest n-grams");
     d->result.recall_bound = 1;
     const gnomon_status status = d->distinct > 0 ? contain(&c) : GNOMON_OK;

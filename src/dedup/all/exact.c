@@ -68,13 +68,8 @@ gnomon_status gnomon_dedup_exact(gnomon_dedup *d)
     uint8_t *values = NULL;
     /* members and values here, and what the join makes of them */
     enum { EACH = 40 };
-    const int64_t need = gnomon_times(d->result.ngrams, EACH);
-    GNOMON_FAIL_IF(need < 0 || need > gnomon_memory_limit(d->ctx), d->ctx, GNOMON_ERROR_MEMORY,
-                   GNOMON_ARG("options.recall") " is 1: the exact join of %lld n-grams needs about "
-                                                "%lld bytes of memory, and "
-                                                "the limit is %lld; use a recall below 1",
-                   (long long)d->result.ngrams, (long long)need,
-                   (long long)gnomon_memory_limit(d->ctx));
+    GNOMON_TRY(
+        gnomon_dedup_check_memory(d, "recall", "the exact join", EACH, "; use a recall below 1"));
     snprintf(d->result.why, sizeof d->result.why, "recall 1: the exact join");
     d->result.recall_bound = 1;
     gnomon_status status = gnomon_candidates_open(d, &t.candidates);
