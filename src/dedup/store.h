@@ -12,7 +12,7 @@
 typedef struct gnomon_store {
     gnomon_context *ctx;
     const char *folder; /* of the temporary file; NULL: $TMPDIR, else /tmp */
-    int64_t most;       /* bytes in memory */
+    int64_t most;       /* bytes in memory; few, once there is a file */
     char *data;         /* bytes that no file holds: all, while fd is -1 */
     int64_t room, held; /* bytes of data, and in it */
     int64_t size;       /* bytes appended */
@@ -25,7 +25,7 @@ void gnomon_store_start(gnomon_store *store, gnomon_context *ctx, const char *fo
 /* Errors: MEMORY, IO (a full disk). */
 gnomon_status gnomon_store_append(gnomon_store *store, const void *data, int64_t bytes);
 /* Appends bytes that the caller writes to *to, before any other call; NULL: memory has no room for
- * them, or there are none, and nothing is appended. Errors: MEMORY. */
+ * them, or there are none, and nothing is appended. Errors: MEMORY, IO. */
 gnomon_status gnomon_store_claim(gnomon_store *store, int64_t bytes, char **to);
 /* The same as append by all of the context's threads, where there are many bytes and memory has
  * room. */
