@@ -47,6 +47,13 @@ typedef enum gnomon_dedup_keep {
     GNOMON_DEDUP_LONGEST = 1 /* the one of the most bytes of text, the first of those */
 } gnomon_dedup_keep;
 
+/* What becomes of documents' own bytes. The numbers never change. */
+typedef enum gnomon_raw {
+    GNOMON_RAW_NONE = 0,
+    GNOMON_RAW_HELD = 1, /* they are held, for gnomon_dedup_write */
+    GNOMON_RAW_SUM = 2   /* a checksum of them all is, for gnomon_dedup_write_again */
+} gnomon_raw;
+
 /* How texts count, besides their ASCII letters and digits. The numbers never change. What needs
  * Unicode's tables is UNSUPPORTED in a build without utf8proc. A text counts as N(F(N(text))), with
  * N the normal form and F the folding, where they are asked for, and then without punctuation; of
@@ -101,7 +108,7 @@ typedef struct gnomon_dedup_options {
                             in a larger one each set is compared with at most 64 of them. 2 to 2^20,
                             default 256 */
     gnomon_dedup_keep keep; /* default FIRST */
-    int keep_raw;           /* hold the documents' own bytes, for gnomon_dedup_write. Default 0 */
+    int keep_raw;           /* gnomon_raw. Default NONE */
     const char *work;       /* the folder of temporary files; NULL (default): $TMPDIR, else /tmp */
     int normalize; /* gnomon_normal_form, of texts that have more than ASCII. Default NONE */
     /* A file: what has been done is kept in it and in files named as it, with .documents, .sets,
@@ -147,8 +154,8 @@ typedef struct gnomon_documents {
     int64_t count;
     const char *text;
     const int64_t *begins, *ends;
-    /* With options.keep_raw: what gnomon_dedup_write writes of document i, the bytes
-     * text[raw_begins[i], raw_ends[i]); NULL: the document itself. */
+    /* With options.keep_raw: what gnomon_dedup_write and gnomon_dedup_write_again write of document
+     * i, the bytes text[raw_begins[i], raw_ends[i]); NULL: the document itself. */
     const int64_t *raw_begins, *raw_ends;
     /* A name for each, of at most 2^20 bytes, for gnomon_dedup_name and gnomon_dedup_sign; NULL:
      * they have none, and no later ones may. */
@@ -255,9 +262,8 @@ GNOMON_API const gnomon_dedup_pair *gnomon_dedup_pairs(gnomon_dedup *dedup, int6
 
 /* Writes the bytes of the kept documents, in their order, to path ("-": standard output), through a
  * temporary file that replaces it at the end.
- * Errors: ARGUMENT (no keep_raw; before gnomon_dedup_run), IO, NOT_FOUND. */
+ * Errors: ARGUMENT (keep_raw is not HELD; before gnomon_dedup_run), IO, NOT_FOUND. */
 GNOMON_API gnomon_status gnomon_dedup_write(gnomon_dedup *dedup, const char *path);
-
 /* ---- the n-grams of one text ---- */
 
 /* The distinct n-grams of the text [text, text + bytes) as hashes of 64 bits, ascending; of the
@@ -445,6 +451,18 @@ GNOMON_API gnomon_status gnomon_corpus_next(gnomon_corpus *corpus, gnomon_docume
 GNOMON_API gnomon_corpus_kind gnomon_corpus_kind_of(const gnomon_corpus *corpus);
 /* NULL is allowed. */
 GNOMON_API void gnomon_corpus_close(gnomon_corpus *corpus);
+
+/* As gnomon_dedup_write, with keep_raw SUM: the bytes are read again from the 'count' files whose
+ * documents were added, in their order, with the same options (NULL: the defaults; names don't
+ * matter, and bad is not called but says whether bad documents are left out). No copy of the corpus
+ * is needed then.
+ * Errors: as gnomon_dedup_write and gnomon_corpus_next; ARGUMENT (count, inputs); DATA: the files
+ * don't hold the bytes that were added, which the checksum tells. Nothing is written to path then,
+ * unless it is standard output, a pipe or a device. */
+GNOMON_API gnomon_status gnomon_dedup_write_again(gnomon_dedup *dedup, const char *const *inputs,
+                                                  int64_t count,
+                                                  const gnomon_corpus_options *options,
+                                                  const char *path);
 
 #ifdef __cplusplus
 }

@@ -65,7 +65,7 @@ static gnomon_status set_identity(gnomon_dedup *d)
     snprintf(recall, sizeof recall, "%.17g", o->recall);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
     json_t *all = json_pack(
-        "{s:s, s:I, s:b, s:i, s:i, s:i, s:s, s:s, s:I, s:I, s:s, s:b, s:b, s:I, s:b, s:b, s:b, "
+        "{s:s, s:I, s:b, s:i, s:i, s:i, s:s, s:s, s:I, s:I, s:s, s:b, s:b, s:I, s:i, s:b, s:b, "
         "s:s}",
         "version", gnomon_version(), "ngram", (json_int_t)o->ngram, "characters", o->characters,
         "lower", o->lower, "punctuation", o->punctuation, "normalize", o->normalize, "similarity",

@@ -6,7 +6,6 @@
 #include "base/options.h"
 #include "base/threads.h"
 #include "dedup/state.h"
-#include "io/sink.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -59,6 +58,7 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_dedup_options *o)
         : o->lower == GNOMON_LOWER_FOLD    ? "lower"
                                            : "punctuation");
     GNOMON_TRY(check_range(ctx, "keep", o->keep, GNOMON_DEDUP_FIRST, GNOMON_DEDUP_LONGEST));
+    GNOMON_TRY(check_range(ctx, "keep_raw", o->keep_raw, GNOMON_RAW_NONE, GNOMON_RAW_SUM));
     GNOMON_FAIL_IF(o->unverified && (o->exact || (o->recall == 1 && o->bands == 0)), ctx,
                    GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.unverified") " is %d; it needs bands: neither exact nor "
@@ -129,9 +129,10 @@ static gnomon_status create(gnomon_context *ctx, gnomon_dedup_options o, const g
     gnomon_ngrams_start(&d->ngrams, &o, gnomon_context_isa_level(ctx));
     d->result.struct_size = sizeof d->result;
     const gnomon_document none = {0};
-    gnomon_status status = o.checkpoint != NULL
-                               ? gnomon_checkpoint_open(d)
-                               : gnomon_store_append(&d->documents, &none, sizeof none);
+    gnomon_status status = gnomon_dedup_start_raw(d);
+    if (status == GNOMON_OK)
+        status = o.checkpoint != NULL ? gnomon_checkpoint_open(d)
+                                      : gnomon_store_append(&d->documents, &none, sizeof none);
     d->options.checkpoint = d->options.identity = NULL;
     d->options.comm = NULL;
     /* a device that the caller named is there, or is missed now */
@@ -184,6 +185,7 @@ void gnomon_dedup_destroy(gnomon_dedup *d)
     gnomon_free(ctx, d->work);
     gnomon_free(ctx, d->numbers);
     gnomon_free(ctx, d->firsts);
+    gnomon_free(ctx, d->raw_sum);
     gnomon_free(ctx, d);
 }
 
@@ -494,6 +496,7 @@ static gnomon_status pass_over(gnomon_dedup *d, gnomon_documents *from)
     for (; i < from->count && d->count < d->checkpoint.restored; i++)
         GNOMON_TRY(gnomon_checkpoint_pass(d, from->ends[i] - from->begins[i]));
     if (i == 0) return GNOMON_OK;
+    gnomon_dedup_sum_raw(d->raw_sum, from, 0, i);
     from->count -= i;
     from->begins += i;
     from->ends += i;
@@ -637,48 +640,4 @@ const gnomon_dedup_pair *gnomon_dedup_pairs(gnomon_dedup *d, int64_t *count)
     if (gnomon_store_map(&d->pairs, &data) != GNOMON_OK) return NULL;
     if (count != NULL && data != NULL) *count = d->result.pairs;
     return (const gnomon_dedup_pair *)(const void *)data;
-}
-
-static gnomon_status write_kept(gnomon_dedup *d, gnomon_sink *sink)
-{
-    enum { WINDOW = 1 << 20 };
-    gnomon_window documents, kept, raw;
-    gnomon_status status = GNOMON_OK;
-    gnomon_window_start(&documents, &d->documents, GNOMON_DOCUMENT_WINDOW);
-    gnomon_window_start(&kept, &d->representatives, GNOMON_DOCUMENT_WINDOW);
-    gnomon_window_start(&raw, &d->raw, WINDOW);
-    for (int64_t i = 0; i < d->fresh && status == GNOMON_OK; i++) {
-        const gnomon_document *two;
-        const int64_t *best;
-        const char *text;
-        status = gnomon_window_get(&kept, i * (int64_t)sizeof *best, sizeof *best, &best);
-        if (status != GNOMON_OK || *best != i) continue;
-        status = gnomon_dedup_document(&documents, i, &two);
-        if (status != GNOMON_OK) break;
-        const int64_t bytes = two[1].raw_end - two[0].raw_end;
-        status = gnomon_window_get(&raw, two[0].raw_end, bytes, &text);
-        if (status == GNOMON_OK) status = gnomon_sink_write(sink, text, (size_t)bytes);
-        if (status == GNOMON_OK && i % 4096 == 0)
-            status = gnomon_progress(d->ctx, "writing", i, d->fresh);
-    }
-    gnomon_window_end(&documents);
-    gnomon_window_end(&kept);
-    gnomon_window_end(&raw);
-    return status;
-}
-
-gnomon_status gnomon_dedup_write(gnomon_dedup *d, const char *path)
-{
-    gnomon_sink *sink;
-    GNOMON_NEED(NULL, d, "dedup");
-    GNOMON_NEED(d->ctx, path, "path");
-    GNOMON_FAIL_IF(!d->done || !d->options.keep_raw, d->ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("dedup") " %s",
-                   d->done ? "was created without options.keep_raw" : "has not run");
-    if (d->ranks.comm.rank > 0) return GNOMON_OK;
-    GNOMON_TRY(gnomon_sink_open(d->ctx, path, &(gnomon_sink_options){.overwrite_ok = true}, &sink));
-    const gnomon_status status = write_kept(d, sink);
-    if (status == GNOMON_OK) return gnomon_sink_finish(sink);
-    gnomon_sink_abort(sink);
-    return status;
 }

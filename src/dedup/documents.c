@@ -48,21 +48,6 @@ void gnomon_dedup_count(gnomon_dedup *d, int64_t bytes)
     d->result.text_bytes += bytes;
 }
 
-gnomon_status gnomon_dedup_append_raw(gnomon_dedup *d, const gnomon_documents *from, int64_t first,
-                                      int64_t count)
-{
-    const int64_t *begins = from->raw_begins != NULL ? from->raw_begins : from->begins;
-    const int64_t *ends = from->raw_begins != NULL ? from->raw_ends : from->ends;
-    if (!d->options.keep_raw) return GNOMON_OK;
-    for (int64_t i = first, begin = first; i < first + count; i++) {
-        if (i + 1 < first + count && begins[i + 1] == ends[i]) continue;
-        GNOMON_TRY(gnomon_store_append_shared(&d->raw, from->text + begins[begin],
-                                              ends[i] - begins[begin]));
-        begin = i + 1;
-    }
-    return GNOMON_OK;
-}
-
 gnomon_status gnomon_dedup_append(gnomon_dedup *d, int64_t bytes, uint64_t hash)
 {
     const gnomon_document one = {d->sets.size, d->raw.size, d->names.size, bytes, hash};

@@ -77,6 +77,7 @@ struct gnomon_dedup {
     gnomon_ngrams ngrams;
     gnomon_store sets; /* documents' sets one after another, or their texts (options.exact) */
     gnomon_store raw, names, documents;
+    XXH3_state_t *raw_sum; /* GNOMON_RAW_SUM: of the raw bytes of all documents, else NULL */
     gnomon_store pairs, representatives; /* what was found */
     gnomon_sorter edges;  /* (i, j) and the similarity of each pair, repeated ones too */
     int64_t count, fresh; /* documents, and those that are no old corpus's: the first ones */
@@ -114,14 +115,10 @@ enum { GNOMON_NAME_MOST = 1 << 20 };
 /* documents.c */
 /* One more document of so many bytes of text is there. */
 void gnomon_dedup_count(gnomon_dedup *d, int64_t bytes);
-/* Keeps the raw bytes of documents [first, first + count) of a call, where they are asked for;
- * those that follow one another go at once. */
-gnomon_status gnomon_dedup_append_raw(gnomon_dedup *d, const gnomon_documents *from, int64_t first,
-                                      int64_t count);
 static inline int64_t gnomon_dedup_raw_bytes(const gnomon_dedup *d, const gnomon_documents *from,
                                              int64_t i)
 {
-    if (!d->options.keep_raw) return 0;
+    if (d->options.keep_raw != GNOMON_RAW_HELD) return 0;
     return from->raw_begins != NULL ? from->raw_ends[i] - from->raw_begins[i]
                                     : from->ends[i] - from->begins[i];
 }
@@ -146,6 +143,15 @@ static inline gnomon_status gnomon_dedup_document(gnomon_window *documents, int6
     return gnomon_window_get(documents, i * (int64_t)sizeof **two, 2 * (int64_t)sizeof **two, two);
 }
 enum { GNOMON_DOCUMENT_WINDOW = 1 << 16 };
+
+/* kept.c */
+gnomon_status gnomon_dedup_start_raw(gnomon_dedup *d);
+/* Adds the raw bytes of documents [first, first + count) of a call to a sum that isn't NULL. */
+void gnomon_dedup_sum_raw(XXH3_state_t *sum, const gnomon_documents *from, int64_t first,
+                          int64_t count);
+/* Keeps these bytes, or their sum, where they are asked for. */
+gnomon_status gnomon_dedup_append_raw(gnomon_dedup *d, const gnomon_documents *from, int64_t first,
+                                      int64_t count);
 
 /* group.c: finds equal sets, adds the pairs of them, and marks the first ones. */
 gnomon_status gnomon_dedup_group(gnomon_dedup *d);

@@ -25,7 +25,8 @@ enum { N = 8 }; /* points, coordinates, rows of the operator */
 
 /* An argument of every type, named as calls.py looks for it: options by their type's name, objects
  * too. */
-static const char *const column_names[] = {"id"}, *const signed_files[] = {"signed.sig"};
+static const char *const column_names[] = {"id"}, *const signed_files[] = {"signed.sig"},
+                         *const corpus_files[] = {"corpus.txt"};
 
 /* ---- structs of other sizes: what the tables tell of them, and how one is given ---- */
 
@@ -116,7 +117,7 @@ typedef struct fixture {
     gnomon_corpus_options corpus_options;
     gnomon_parts_options parts_options;
     gnomon_parts *parts, *full_parts;
-    gnomon_dedup *dedup, *full_dedup, *signed_dedup, *old_dedup;
+    gnomon_dedup *dedup, *full_dedup, *again_dedup, *signed_dedup, *old_dedup;
     gnomon_corpus *corpus;
     gnomon_hasher *hasher, *set_hasher;
     gnomon_lsh *lsh, *set_index, *full_index;
@@ -524,6 +525,13 @@ static void make_objects(fixture *f)
     MUST(gnomon_dedup_add(f->full_dedup, &f->documents));
     MUST(gnomon_dedup_run(f->full_dedup, NULL));
     MUST(gnomon_dedup_sign(f->full_dedup, column_names, signed_files[0]));
+    static const int64_t raw_ends[] = {7};
+    const gnomon_documents lines = {sizeof lines, 1,      "a text\n", begins,
+                                    ends,         begins, raw_ends,   NULL};
+    raw.keep_raw = GNOMON_RAW_SUM;
+    MUST(gnomon_dedup_create(ctx, &raw, &f->again_dedup));
+    MUST(gnomon_dedup_add(f->again_dedup, &lines));
+    MUST(gnomon_dedup_run(f->again_dedup, NULL));
     MUST(gnomon_dedup_create(ctx, &f->dedup_options, &f->signed_dedup));
     MUST(gnomon_dedup_create(ctx, &f->dedup_options, &f->old_dedup));
     f->parts_options = (gnomon_parts_options)GNOMON_PARTS_OPTIONS_INIT;

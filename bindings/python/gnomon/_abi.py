@@ -117,6 +117,9 @@ GNOMON_JOIN_LSH = 2
 GNOMON_JOIN_WHY = 256
 GNOMON_DEDUP_FIRST = 0
 GNOMON_DEDUP_LONGEST = 1
+GNOMON_RAW_NONE = 0
+GNOMON_RAW_HELD = 1
+GNOMON_RAW_SUM = 2
 GNOMON_LOWER_NONE = 0
 GNOMON_LOWER_ASCII = 1
 GNOMON_LOWER_FOLD = 2
@@ -1301,6 +1304,11 @@ ENUMS = {
         "GNOMON_DEDUP_FIRST",
         "GNOMON_DEDUP_LONGEST",
     ],
+    "gnomon_raw": [
+        "GNOMON_RAW_NONE",
+        "GNOMON_RAW_HELD",
+        "GNOMON_RAW_SUM",
+    ],
     "gnomon_lower": [
         "GNOMON_LOWER_NONE",
         "GNOMON_LOWER_ASCII",
@@ -1517,6 +1525,7 @@ FUNCTIONS = {
     "gnomon_corpus_next": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_documents), c.POINTER(c.POINTER(c.c_char_p))]),
     "gnomon_corpus_kind_of": lambda: (c.c_int, [c.c_void_p]),
     "gnomon_corpus_close": lambda: (None, [c.c_void_p]),
+    "gnomon_dedup_write_again": lambda: (c.c_int, [c.c_void_p, c.POINTER(c.c_char_p), c.c_int64, c.POINTER(gnomon_corpus_options), c.c_char_p]),
     "gnomon_read_options_init": lambda: (c.c_int, [c.POINTER(gnomon_read_options), c.c_size_t]),
     "gnomon_reader_open": lambda: (c.c_int, [c.c_void_p, c.c_char_p, c.POINTER(gnomon_read_options), c.POINTER(c.c_void_p)]),
     "gnomon_reader_close": lambda: (None, [c.c_void_p]),

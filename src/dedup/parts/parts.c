@@ -228,7 +228,8 @@ static gnomon_status start(gnomon_parts *p)
     char *identity = identity_of(o);
     GNOMON_FAIL_IF(identity == NULL, p->ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.identity") " or field is not UTF-8, or memory is out");
-    exact.exact = exact.keep_raw = 1;
+    exact.exact = 1;
+    exact.keep_raw = GNOMON_RAW_HELD;
     exact.work = o->work;
     exact.checkpoint = o->checkpoint;
     exact.identity = identity;

@@ -357,6 +357,7 @@ static void refuses(void **unused)
     BAD(rows, 3);
     BAD(bucket, 1);
     BAD(keep, (gnomon_dedup_keep)2);
+    BAD(keep_raw, 3);
     gnomon_dedup_options o = GNOMON_DEDUP_OPTIONS_INIT;
     o.containment = o.exact = 1;
     assert_int_equal(gnomon_dedup_create(ctx, &o, &d), GNOMON_ERROR_ARGUMENT);
@@ -660,6 +661,144 @@ static void goes_on(void **unused)
     free(c);
 }
 
+/* ---- kept documents, read again ---- */
+
+static const char *const FILES[] = {"test_dedup.txt", "test_dedup.jsonl"};
+
+static void pass_over(void *user, const char *file, int64_t line, const char *why)
+{
+    (void)file, (void)line, (void)why;
+    ++*(int64_t *)user;
+}
+
+/* Texts of a corpus as lines and as JSON, with blank and broken ones between. */
+static void write_files(const corpus *c, int count)
+{
+    for (int f = 0; f < 2; f++) {
+        FILE *file = fopen(FILES[f], "wb");
+        assert_non_null(file);
+        for (int i = f; i < count; i += 2) {
+            const int length = (int)(c->ends[i] - c->begins[i]);
+            if (i % 7 == 0) fputs(f == 0 ? " \t\n" : "{\"text\": \n", file);
+            if (i % 11 == 0) fputs("\xff\xfe\r\n", file);
+            fprintf(file, f == 0 ? "%.*s" : "{\"n\": 1, \"text\": \"%.*s\"}", length,
+                    c->text + c->begins[i]);
+            fputs(i % 5 == 0 ? "\r\n" : i + 2 < count ? "\n" : "", file);
+        }
+        assert_int_equal(fclose(file), 0);
+    }
+}
+
+/* Adds the documents of the files, which the caller has, and runs. */
+static gnomon_status add_files(gnomon_context *ctx, const gnomon_corpus_options *o, int raw,
+                               gnomon_dedup **d)
+{
+    gnomon_dedup_options options = GNOMON_DEDUP_OPTIONS_INIT;
+    options.similarity = 0.6;
+    options.keep_raw = raw;
+    gnomon_status status = gnomon_dedup_create(ctx, &options, d);
+    for (int f = 0; f < 2 && status == GNOMON_OK; f++) {
+        gnomon_corpus *in;
+        gnomon_documents batch = {.struct_size = sizeof batch, .count = 1};
+        status = gnomon_corpus_open(ctx, FILES[f], o, &in);
+        if (status != GNOMON_OK) return status;
+        while (status == GNOMON_OK && batch.count > 0) {
+            status = gnomon_corpus_next(in, &batch, NULL);
+            if (status == GNOMON_OK) status = gnomon_dedup_add(*d, &batch);
+        }
+        gnomon_corpus_close(in);
+    }
+    return status == GNOMON_OK ? gnomon_dedup_run(*d, NULL) : status;
+}
+
+static void reads_again(void **unused)
+{
+    (void)unused;
+    enum { SOME = 2000, ROOM = 1 << 20 };
+    static const char want_path[] = "test_dedup.want", got_path[] = "test_dedup.got";
+    corpus *c = make(SOME);
+    char *want = malloc(ROOM), *got = malloc(ROOM);
+    int64_t bad = 0;
+    gnomon_corpus_options o = GNOMON_CORPUS_OPTIONS_INIT;
+    gnomon_dedup *d = NULL;
+    assert_true(want != NULL && got != NULL);
+    o.bad = pass_over;
+    o.user = &bad;
+    write_files(c, SOME);
+    gnomon_context *ctx = context(2, 1 << 20);
+    assert_int_equal(add_files(ctx, &o, GNOMON_RAW_HELD, &d), GNOMON_OK);
+    assert_int_equal(bad, SOME / 7 + 1 + SOME / 11 + 1);
+    assert_int_equal(gnomon_dedup_write_again(d, FILES, 2, &o, got_path), GNOMON_ERROR_ARGUMENT);
+    assert_int_equal(gnomon_dedup_write(d, want_path), GNOMON_OK);
+    const int64_t size = read_file(want_path, want, ROOM);
+    assert_true(size > SOME * 8);
+    gnomon_dedup_destroy(d);
+
+    for (int threads = 1; threads <= 3; threads += 2) {
+        gnomon_context *one = context(threads, (int64_t)threads << 20);
+        assert_int_equal(add_files(one, &o, GNOMON_RAW_SUM, &d), GNOMON_OK);
+        bad = 0;
+        assert_int_equal(gnomon_dedup_write(d, got_path), GNOMON_ERROR_ARGUMENT);
+        assert_int_equal(gnomon_dedup_write_again(d, FILES, 2, &o, got_path), GNOMON_OK);
+        assert_int_equal(bad, 0);
+        assert_int_equal(read_file(got_path, got, ROOM), size);
+        assert_memory_equal(got, want, (size_t)size);
+        gnomon_dedup_destroy(d);
+        gnomon_context_destroy(one);
+    }
+
+    /* other files, or changed ones: what was there stays */
+    assert_int_equal(add_files(ctx, &o, GNOMON_RAW_SUM, &d), GNOMON_OK);
+    const char *const swapped[] = {FILES[1], FILES[0], FILES[0]};
+    assert_int_equal(gnomon_dedup_write_again(d, swapped, 2, &o, got_path), GNOMON_ERROR_DATA);
+    assert_int_equal(gnomon_dedup_write_again(d, swapped, 3, &o, got_path), GNOMON_ERROR_DATA);
+    assert_int_equal(gnomon_dedup_write_again(d, FILES, 1, &o, got_path), GNOMON_ERROR_DATA);
+    assert_int_equal(gnomon_dedup_write_again(d, FILES, -1, &o, got_path), GNOMON_ERROR_ARGUMENT);
+    FILE *file = fopen(FILES[1], "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -8, SEEK_END), 0);
+    assert_int_equal(fputc('~', file), '~'); /* of the last word */
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(gnomon_dedup_write_again(d, FILES, 2, &o, got_path), GNOMON_ERROR_DATA);
+    assert_non_null(strstr(gnomon_last_error(ctx), FILES[0]));
+    assert_int_equal(read_file(got_path, got, ROOM), size);
+    assert_memory_equal(got, want, (size_t)size);
+    gnomon_dedup_destroy(d);
+    gnomon_context_destroy(ctx);
+
+    write_files(c, SOME);
+    bool done = false;
+    for (long at = 0; !done; at++) {
+        refusal r = {.at = -1};
+        const gnomon_allocator allocator = {&r, refusing, releasing};
+        gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+        options.threads = 1;
+        options.allocator = &allocator;
+        remove(got_path);
+        assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+        const gnomon_status added = add_files(ctx, &o, GNOMON_RAW_SUM, &d);
+        assert_int_equal(added, GNOMON_OK);
+        r.calls = 0;
+        r.at = at;
+        const gnomon_status status = gnomon_dedup_write_again(d, FILES, 2, &o, got_path);
+        done = r.calls <= at;
+        assert_int_equal(status, done ? GNOMON_OK : GNOMON_ERROR_MEMORY);
+        assert_int_equal(access(got_path, F_OK), done ? 0 : -1);
+        r.at = -1;
+        gnomon_dedup_destroy(d);
+        gnomon_context_destroy(ctx);
+        assert_int_equal(r.out, 0);
+        assert_true(at < 100);
+    }
+    remove(want_path);
+    remove(got_path);
+    remove(FILES[0]);
+    remove(FILES[1]);
+    free(want);
+    free(got);
+    free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -668,7 +807,7 @@ int main(void)
         cmocka_unit_test(sorts_in_runs),   cmocka_unit_test(utf8),
         cmocka_unit_test(refuses),         cmocka_unit_test(each_allocation_fails),
         cmocka_unit_test(merges),          cmocka_unit_test(each_allocation_of_a_merge_fails),
-        cmocka_unit_test(goes_on),
+        cmocka_unit_test(goes_on),         cmocka_unit_test(reads_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
