@@ -655,6 +655,20 @@ static int create(cli_dedup_job *j)
     return -1;
 }
 
+/* Whether the kept documents are read again when they are written, rather than held: where all
+ * inputs are files, and the library would hold them in a file. With a checkpoint it always does. */
+static int read_again(const cli_dedup_job *j)
+{
+    enum { HELD = 8 }; /* the part of the memory up to which they stay there */
+    int64_t bytes = 0;
+    for (int i = 0; i < j->input_count; i++) {
+        struct stat st;
+        if (stat(j->inputs[i], &st) != 0 || !S_ISREG(st.st_mode)) return 0;
+        bytes += st.st_size <= INT64_MAX - bytes ? st.st_size : INT64_MAX - bytes;
+    }
+    return j->options.checkpoint != NULL || bytes > j->app->working / HELD;
+}
+
 /* What parts of documents become, when all have been read. */
 static int parts(cli_dedup_job *j)
 {
@@ -676,7 +690,10 @@ static int work(cli_dedup_job *j)
     cli_app *app = j->app;
     int code = -1;
     const double begin = cli_seconds();
-    j->options.keep_raw = j->output != NULL;
+    j->again = j->output != NULL && !j->part && read_again(j);
+    j->options.keep_raw = j->output == NULL ? GNOMON_RAW_NONE
+                          : j->again        ? GNOMON_RAW_SUM
+                                            : GNOMON_RAW_HELD;
     if (j->merge) j->options.ngram = 0;
     code = cli_comm_begin(app, check_inputs, j);
     if (code < 0) code = create(j);

@@ -21,6 +21,7 @@ typedef struct cli_dedup_job {
     gnomon_parts_result parts_result;
     gnomon_dedup_result result;
     int files;             /* documents are files */
+    int again;             /* kept ones are read again when they are written */
     int64_t read, skipped; /* documents */
     json_t *skipped_list;  /* the first ones */
     double read_seconds, write_seconds;

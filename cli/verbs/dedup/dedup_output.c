@@ -98,6 +98,9 @@ int cli_dedup_write(cli_dedup_job *j)
     if (code < 0)
         code = write_table(j, j->clusters_path, clusters, j->against != NULL ? 5 : 4, cluster_rows);
     if (code >= 0 || j->output == NULL) return code;
-    const gnomon_status status = gnomon_dedup_write(j->dedup, j->output);
+    const gnomon_status status =
+        j->again
+            ? gnomon_dedup_write_again(j->dedup, j->inputs, j->input_count, &j->corpus, j->output)
+            : gnomon_dedup_write(j->dedup, j->output);
     return status == GNOMON_OK ? -1 : cli_fail_status(j->app, status);
 }
