@@ -6,6 +6,7 @@ usage: dedup.py make FOLDER [--documents 1000000]
        dedup.py steps BENCH_NGRAMS TEXTS RECORD.json
        dedup.py corpora GNOMON FOLDER RECORD.json [--rounds 3]
        dedup.py memory GNOMON FOLDER RECORD.json
+       dedup.py large GNOMON FOLDER RECORD.json [--documents 1000000 10000000] [--memory 2G] [--note TEXT]
 
 TEXTS holds a text a line: Debian's package descriptions come from the lists that 'apt-get -o Acquire::Languages=en update'
 leaves (*Translation-en*). All count trigrams of words, a word being a run of ASCII letters, digits and other characters
@@ -25,6 +26,14 @@ of 60 words, drawn from 50,000, and a quarter of them:
 'judge' compares all pairs of the first documents by products of SciPy's sparse matrices, of sets, of counts and by
 containment, and the command's pairs of 20 seeds with them; and each pair of the whole text is computed again from Python's sets.
 'steps' keeps what bench_ngrams (bench/cpu/ngrams.c) prints. 'memory' works on the larger planted corpus within several limits and compares the bytes of all outputs.
+'large' tells what a document costs within a memory limit. Texts have 200 words, drawn from 50,000 (7 bytes each with the
+space), in blocks of 20,000: of each block every tenth text, from the tenth on, is the one five before it with one word replaced,
+which gives a similarity of 0.97 or more. A block's numbers come from NumPy's generator with the number of its first text as the
+seed. For each size the file is made in FOLDER, which needs room for it and 1.2 times as much, and read once, so that as much
+of it as there is room for is in the page cache; then the command runs with --ids and -o into a pipe, of which SHA-256 is
+taken. Recorded are seconds, processor seconds, the most memory and temporary bytes (files without a name that the process holds),
+and the machine's mean load. Then the texts are made again: the ids may lack texts with a replaced word alone, and the output
+must be the texts of the ids.
 Needs NumPy, 'judge' SciPy, and 'texts' the peers."""
 import argparse
 import collections
@@ -35,10 +44,12 @@ import json
 import os
 import re
 import shutil
+import stat
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 SIMILARITY = 0.8
@@ -365,6 +376,109 @@ def memory(a, record):
         record["memory"][limit] = {**found, "same_bytes": sums == first}
 
 
+LARGE_BLOCK, LARGE_WORDS, LARGE_VOCABULARY, LARGE_EACH, LARGE_BACK = 20_000, 200, 50_000, 10, 5
+
+
+def large_block(first, count, names):
+    """Texts as rows of bytes, and which of them have a replaced word."""
+    import numpy
+    draw = numpy.random.default_rng(first)
+    words = draw.integers(0, LARGE_VOCABULARY, (count, LARGE_WORDS))
+    planted = numpy.arange(LARGE_EACH - 1, count, LARGE_EACH)
+    words[planted] = words[planted - LARGE_BACK]
+    words[planted, draw.integers(0, LARGE_WORDS, len(planted))] = draw.integers(0, LARGE_VOCABULARY, len(planted))
+    texts = names[words].view("u1").reshape(count, LARGE_WORDS * 7)
+    texts[:, -1] = ord("\n")
+    return texts, planted
+
+
+def large_blocks(documents):
+    import numpy
+    names = numpy.array([b"w%05d " % i for i in range(LARGE_VOCABULARY)], dtype="S7")
+    for first in range(0, documents, LARGE_BLOCK):
+        yield first, *large_block(first, min(LARGE_BLOCK, documents - first), names)
+
+
+class Watch(threading.Thread):
+    """The most bytes in files without a name that a process holds, and the load of the machine."""
+
+    def __init__(self, pid):
+        super().__init__()
+        self.pid, self.most, self.loads, self.done = pid, 0, [], threading.Event()
+
+    def run(self):
+        while not self.done.wait(0.2):
+            held = 0
+            try:
+                for name in os.listdir(f"/proc/{self.pid}/fd"):
+                    file = os.stat(f"/proc/{self.pid}/fd/{name}")
+                    if stat.S_ISREG(file.st_mode) and file.st_nlink == 0:
+                        held += file.st_blocks * 512
+            except OSError:
+                continue
+            self.most = max(self.most, held)
+            self.loads.append(os.getloadavg()[0])
+
+
+def large_run(gnomon, path, ids, memory, work):
+    words = [gnomon, "dedup", path, "-o", "-", "--ids", ids, "--memory", memory, "--work", work, "--threads", "2"]
+    begin, output, size = time.perf_counter(), hashlib.sha256(), 0
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        watch = Watch(process.pid)
+        watch.start()
+        while piece := process.stdout.read(1 << 20):
+            output.update(piece)
+            size += len(piece)
+        told = process.stderr.read().decode()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.perf_counter() - begin
+        watch.done.set()
+        watch.join()
+    if process.returncode != 0:
+        raise RuntimeError(told)
+    return {"seconds": seconds, "user_seconds": used.ru_utime, "system_seconds": used.ru_stime, "peak_bytes": used.ru_maxrss * 1024,
+            "temporary_bytes": watch.most, "load": sum(watch.loads) / max(1, len(watch.loads)), "kept_bytes": size}, output.hexdigest()
+
+
+def large_judge(documents, ids, digest):
+    """How many texts were planted, kept, and kept though planted; whether the output is what the ids say."""
+    import numpy
+    kept = numpy.zeros(documents, dtype=bool)
+    with open(ids, "rb") as file:
+        next(file)
+        for line in file:
+            kept[int(line[:line.index(b"\t")])] = True
+    output, planted, missed, wrong = hashlib.sha256(), 0, 0, 0
+    for first, texts, these in large_blocks(documents):
+        here = kept[first:first + len(texts)]
+        planted += len(these)
+        missed += int(here[these].sum())
+        wrong += int((~here).sum()) - int((~here[these]).sum())
+        output.update(texts[here].tobytes())
+    return {"planted": planted, "kept": int(kept.sum()), "missed": missed, "wrong": wrong, "output_as_ids": output.hexdigest() == digest}
+
+
+def large(a, record):
+    path, ids = (os.path.join(a.folder, name) for name in ("large.txt", "large-ids.tsv"))
+    results = []
+    for documents in a.documents:
+        try:
+            with open(path, "wb") as file:
+                for _, texts, _ in large_blocks(documents):
+                    file.write(texts.tobytes())
+            subprocess.run(["cat", path], stdout=subprocess.DEVNULL, check=True)
+            found, digest = large_run(a.gnomon, path, ids, a.memory, a.folder)
+            size = os.path.getsize(path)
+            os.remove(path)
+            results.append({"documents": documents, "bytes": size, **found, **large_judge(documents, ids, digest)})
+        finally:
+            for name in (path, ids):
+                if os.path.exists(name):
+                    os.remove(name)
+    record["large"] = {"words": LARGE_WORDS, "memory": a.memory, "note": a.note, "results": results}
+
+
 def main():
     if len(sys.argv) == 4 and sys.argv[1] in ("text-dedup", "datatrove"):
         (text_dedup if sys.argv[1] == "text-dedup" else datatrove)(*sys.argv[2:])
@@ -374,7 +488,7 @@ def main():
     one = jobs.add_parser("make")
     one.add_argument("folder")
     one.add_argument("--documents", type=int, default=1_000_000)
-    for name, rounds in (("texts", 5), ("judge", 0), ("steps", 0), ("corpora", 3), ("memory", 1)):
+    for name, rounds in (("texts", 5), ("judge", 0), ("steps", 0), ("corpora", 3), ("memory", 1), ("large", 0)):
         one = jobs.add_parser(name)
         one.add_argument("gnomon")
         if name in ("texts", "judge", "steps"):
@@ -384,6 +498,10 @@ def main():
         one.add_argument("record")
         if name == "judge":
             one.add_argument("--documents", type=int, default=50_000)
+        elif name == "large":
+            one.add_argument("--documents", type=int, nargs="*", default=[1_000_000, 10_000_000])
+            one.add_argument("--memory", default="2G")
+            one.add_argument("--note", default="")
         elif name not in ("memory", "steps"):
             one.add_argument("--rounds", type=int, default=rounds)
         if name == "texts":
@@ -400,7 +518,7 @@ def main():
             record = json.load(file)
     with open("/proc/cpuinfo") as file:
         record["cpu"] = next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
-    {"texts": texts, "judge": judge, "steps": steps, "corpora": corpora, "memory": memory}[a.job](a, record)
+    {"texts": texts, "judge": judge, "steps": steps, "corpora": corpora, "memory": memory, "large": large}[a.job](a, record)
     with open(a.record, "w") as file:
         file.write(json.dumps(record, indent=1) + "\n")
 

@@ -8,6 +8,7 @@ AIMS = [("rensa", 10), ("datasketch", 30), ("text-dedup", 30), ("datatrove", 80)
 AIM_STEP = 500
 AIM_RATE = 250_000
 AIM_GPU = 5
+AIM_HOUR, AIM_GROWTH = 3600, 1.3
 
 
 def verdict(figure, aim, words):
@@ -106,6 +107,28 @@ def memory_part(record):
             table(["`--memory`", "s", "processor s", "MB"], rows))
 
 
+def large_part(record):
+    rows, costs = [], []
+    for e in record["results"]:
+        processor = e["user_seconds"] + e["system_seconds"]
+        costs.append(processor / e["documents"])
+        rows.append([f"{e['documents']:,}", f"{e['bytes'] / 1e9:.1f}", f"{e['seconds']:.0f}", f"{e['user_seconds']:.1f}", f"{e['system_seconds']:.1f}",
+                     f"{costs[-1] * 1e6:.2f}", f"{e['peak_bytes'] / 1e6:,.0f}", f"{e['temporary_bytes'] / 1e9:.2f}",
+                     f"{e['planted'] - e['missed']:,} of {e['planted']:,}", f"{e['load']:.0f}"])
+    right = all(e["wrong"] == 0 and e["output_as_ids"] for e in record["results"])
+    few, many = record["results"][0], record["results"][-1]
+    growth, wall = costs[-1] / costs[0], many["seconds"] / few["seconds"] * few["documents"] / many["documents"]
+    return (f"\n## Ten million documents\n\nTexts of {record['words']} words, every tenth the one five before it with one word replaced, from a file to the kept "
+            f"lines and ids, within `--memory {record['memory']}`, with two threads, one run each (`bench/cpu/dedup.py large`"
+            f"{'; ' + record['note'] if record['note'] else ''}: *load* is the mean number of threads that ran or waited). "
+            f"*GB of files*: the most in temporary files. {'No other document was removed, and the output is the kept texts.' if right else 'THE OUTPUT IS WRONG.'}\n\n" +
+            table(["documents", "GB", "s", "user s", "system s", "processor µs a document", "MB", "GB of files", "planted and removed", "load"], rows) +
+            f"\n{many['documents']:,} documents take {many['seconds'] / 60:.1f} minutes (the aim: at most {AIM_HOUR // 60}; "
+            f"{'met' if many['seconds'] <= AIM_HOUR else 'missed'}), and one of them {growth:.2f} times the processor time of one of {few['documents']:,}, "
+            f"{wall:.2f} times the time (the aim: at most {AIM_GROWTH}; {'met' if max(growth, wall) <= AIM_GROWTH else 'missed'}). Temporary files take "
+            f"{many['temporary_bytes'] / many['bytes']:.2f} times the corpus: the sets. Most of the system's time copies them and the output to the page cache.\n")
+
+
 def gpu_part(record):
     def middle(case, device, key="seconds"):
         values = sorted(run[key] for run in record["results"] if run["case"] == case and run["device"] == device)
@@ -137,4 +160,4 @@ def gpu_part(record):
 def make():
     record = load("dedup-cpu.json")
     pages["dedup.md"] = (f"# Deduplication of texts\n\n{record['cpu']}, two cores; `bench/cpu/dedup.py`. How it works: "
-                         "[dedup.md](../reference/dedup.md).\n\n" + texts_part(record) + corpora_part(record) + memory_part(record).rstrip("\n") + "\n\n" + gpu_part(load("gpu/dedup.json")).rstrip("\n") + "\n")
+                         "[dedup.md](../reference/dedup.md).\n\n" + texts_part(record) + corpora_part(record) + memory_part(record) + large_part(record["large"]) + "\n" + gpu_part(load("gpu/dedup.json")).rstrip("\n") + "\n")
