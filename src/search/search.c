@@ -525,7 +525,10 @@ static gnomon_status check_count(const gnomon_search *s, int64_t q, int64_t coun
 static gnomon_status make_room(gnomon_search *s, gnomon_neighbors *out, int64_t answers)
 {
     GNOMON_TRY(gnomon_alloc(s->ctx, answers, sizeof *out->ids, "ids", &out->ids));
-    return gnomon_alloc(s->ctx, answers, sizeof *out->distances, "distances", &out->distances);
+    GNOMON_TRY(gnomon_alloc(s->ctx, answers, sizeof *out->distances, "distances", &out->distances));
+    gnomon_expect_use(s->ctx, out->ids, answers * (int64_t)sizeof *out->ids);
+    gnomon_expect_use(s->ctx, out->distances, answers * (int64_t)sizeof *out->distances);
+    return GNOMON_OK;
 }
 
 /* The k nearest that a device found. */
@@ -541,9 +544,11 @@ static gnomon_status bring(gnomon_search *s, gnomon_neighbors *out)
     int64_t next = 0;
     for (int64_t q = 0; q < s->count; q++) {
         const int64_t count = counts[q];
-        memmove(out->ids + next, out->ids + q * k, (size_t)count * sizeof *out->ids);
-        memmove(out->distances + next, out->distances + q * k,
-                (size_t)count * sizeof *out->distances);
+        if (next < q * k) {
+            memmove(out->ids + next, out->ids + q * k, (size_t)count * sizeof *out->ids);
+            memmove(out->distances + next, out->distances + q * k,
+                    (size_t)count * sizeof *out->distances);
+        }
         out->offsets[q] = next;
         next += count;
     }

@@ -221,7 +221,8 @@ static __device__ __forceinline__ double sum_of_warp(double x)
 enum reading { FLOATS, ANY, BITS };
 
 /* A point per warp, two coordinates of a chunk a lane. */
-template <reading READ> static __global__ void __launch_bounds__(THREADS) pack_kernel(packing k)
+template <reading READ, bool PRODUCTS>
+static __global__ void __launch_bounds__(THREADS) pack_kernel(packing k)
 {
     const int lane = threadIdx.x % 32;
     const int64_t i = blockIdx.x * (int64_t)WARPS + threadIdx.x / 32;
@@ -232,7 +233,7 @@ template <reading READ> static __global__ void __launch_bounds__(THREADS) pack_k
     const double scale = k.facts->scale;
     const double inverse = cosine && there ? o.inverse[i] : 1;
     uint8_t *to = o.halves + i * 128 + (((lane / 4) ^ (int)(i & 7)) << 4) + lane % 4 * 4;
-    double packed = 0, lost = 0, all = 0, across = 0;
+    double packed = 0, lost = 0, across = 0;
 #pragma unroll 4
     for (int64_t chunk = 0; chunk < o.chunks; chunk++) {
         __half half[2];
@@ -247,26 +248,25 @@ template <reading READ> static __global__ void __launch_bounds__(THREADS) pack_k
                 atomicMin(k.fault, (unsigned long long)(i * o.cols + col));
             const double m = k.mean[col];
             const double v = (cosine ? __dmul_rn(given, inverse) : given) * scale - m;
-            half[e] = __double2half(fmin(fmax(v, -65504.0), 65504.0));
+            /* rounded twice: what is lost is what counts */
+            half[e] = __float2half_rn(fminf(fmaxf((float)v, -65504.0f), 65504.0f));
             const double h = (double)__half2float(half[e]), rest = v - h;
             packed += h * h;
             lost += rest * rest;
-            all += v * v;
-            across += v * m;
+            if (PRODUCTS) across += v * m;
         }
         *reinterpret_cast<__half2 *>(to + chunk * o.padded * 128) =
             __halves2half2(half[0], half[1]);
     }
     packed = sum_of_warp(packed);
     lost = sum_of_warp(lost);
-    all = sum_of_warp(all);
-    across = sum_of_warp(across);
+    if (PRODUCTS) across = sum_of_warp(across);
     if (lane > 0) return;
-    const double squares = k.facts->squares;
-    o.norm[i] = sqrt(packed);
-    /* with what fp64 loses of X itself */
-    o.error[i] = sqrt(lost) * (1 + 0x1p-20) + (sqrt(all) + sqrt(squares)) * 0x1p-48 + 0x1p-500;
-    o.own[i] = k.metric == GNOMON_IP ? -(across + squares / 2) : packed / 2;
+    const double squares = k.facts->squares, norm = sqrt(packed), rest = sqrt(lost);
+    o.norm[i] = norm;
+    /* with what fp64 loses of X itself, which is no longer than both */
+    o.error[i] = rest * (1 + 0x1p-20) + (norm + rest + sqrt(squares)) * 0x1p-48 + 0x1p-500;
+    o.own[i] = PRODUCTS ? -(across + squares / 2) : packed / 2;
 }
 
 size_t gcu_filter_pack_bytes(gnomon_metric metric, int64_t rows, int64_t cols)
@@ -307,11 +307,15 @@ cudaError_t gcu_filter_pack(const gcu_filter_centre *centre, const gnomon_matrix
     }
     const unsigned blocks = (unsigned)gnomon_ceil_div(o->padded, WARPS);
     if (centre->metric == GNOMON_HAMMING)
-        pack_kernel<BITS><<<blocks, THREADS, 0, stream>>>(k);
+        pack_kernel<BITS, false><<<blocks, THREADS, 0, stream>>>(k);
+    else if (floats && centre->metric == GNOMON_IP)
+        pack_kernel<FLOATS, true><<<blocks, THREADS, 0, stream>>>(k);
     else if (floats)
-        pack_kernel<FLOATS><<<blocks, THREADS, 0, stream>>>(k);
+        pack_kernel<FLOATS, false><<<blocks, THREADS, 0, stream>>>(k);
+    else if (centre->metric == GNOMON_IP)
+        pack_kernel<ANY, true><<<blocks, THREADS, 0, stream>>>(k);
     else
-        pack_kernel<ANY><<<blocks, THREADS, 0, stream>>>(k);
+        pack_kernel<ANY, false><<<blocks, THREADS, 0, stream>>>(k);
     return cudaGetLastError();
 }
 

@@ -50,6 +50,7 @@ struct gcu_search {
     gcu_filter_centre centre;
     gcu_filter_points p; /* the queries on the centre, once 'packed' */
     bool packed;
+    bool alike; /* of the piece's points the filter lets nearly all pass */
     void *centre_memory, *pack_memory, *limits_work;
     float *p_limits;
 

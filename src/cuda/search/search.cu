@@ -294,6 +294,11 @@ static gnomon_status scan_filtered(gcu_search *v, part t)
     for (int64_t query = 0; query < v->count;) {
         const int64_t some = gnomon_min(queries, v->count - query);
         bool too_many = false;
+        if (v->alike && v->k > 0 && t.base.rows <= v->found.room) {
+            TRY(take_all(v, &t, query, some));
+            query += some;
+            continue;
+        }
         TRY(sift(v, &t, &q, q_limits, query, some, &too_many));
         if (v->seen->fault != ~0ull) break;
         if (!too_many) {
@@ -303,6 +308,8 @@ static gnomon_status scan_filtered(gcu_search *v, part t)
         if (v->k > 0 && t.base.rows <= v->found.room &&
             (double)v->seen->pairs * little > (double)some * (double)t.base.rows) {
             TRY(take_all(v, &t, query, some));
+            /* of all queries so in a sample: the filter will keep little back of the rest, too */
+            v->alike = t.sample && some == v->count;
             query += some;
             continue;
         }
@@ -453,6 +460,7 @@ static gnomon_status search_piece(gcu_search *v, const piece *c)
                       v->job->options->metric != GNOMON_COSINE; /* by sums that are not finite */
     const double wanted = (double)v->count * (double)v->k;
     int64_t before = v->behind, step = 1;
+    v->alike = false;
     if (v->few ? !told : v->direct) TRY(refuse(v, &c->base, "base", c->first, c->host_map));
     if (!v->direct) TRY(pack_queries(v, c));
     GCU_TRY(v->why, cudaMemsetAsync(&v->words->fault, 0xff, sizeof v->words->fault, v->stream));

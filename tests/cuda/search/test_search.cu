@@ -698,8 +698,8 @@ static void by_tensor_cores(void)
     for (int64_t d : {1, 7, 64, 100, 129, 300, 1500})
         for (int64_t q : {5, 8, 9, 16, 31, 64, 65, 100, 104, 127, 128}) {
             turn++;
-            if (reduced ? turn % 25 != 1 : (d > 128 && turn % 4 != 0)) continue;
-            const int64_t n = reduced ? 2500 : turn % 5 == 0 ? 2049 : 1000 + 6000 * (turn % 7);
+            if (reduced ? turn % 38 != 1 : (d > 128 && turn % 4 != 0)) continue;
+            const int64_t n = reduced ? 2100 : turn % 5 == 0 ? 2049 : 1000 + 6000 * (turn % 7);
             for (gnomon_metric metric : metrics) {
                 points base = gaussian(n, d, types[turn % 4], turn % 6 == 3 ? BACKWARDS : ROWS);
                 points queries = gaussian(q, d, query_types[turn % 6], (layout)(turn % 4),
