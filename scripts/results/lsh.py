@@ -58,6 +58,46 @@ page-locked.
 {build(built)}"""
 
 
+def index_queries(record, searched):
+    """What a query of an index must read, beside exact search: 'searched' is what bench/gpu/search.cu recorded."""
+    plain = [r for r in searched["results"] if (r["base"], r["cols"], r["k"], r["metric"], r["from"]) ==
+             (record["n"], record["d"], record["k"], "l2", "device")]
+    exact = {r["queries"]: r for r in plain if r["data"] == "normal"}
+    one = exact[1]
+    row = 4 * record["d"]
+    rate = record["n"] * row / one["read_ms"] / 1e3  # bytes a microsecond
+    call = one["ms"] - one["read_ms"]
+    rows = []
+    for c in record["cases"]:
+        whole = c["candidates"] * (4 + row)
+        coded = c["candidates"] * (4 + record["code_bytes"]) + c["rerank"] * row if c["rerank"] else whole
+        cells = [c["data"], "yes" if c["kept"] else "no", f"{c['tables']} × {c['functions']}", f"{c['recall']:.3f}", f"{c['candidates']:,.0f}",
+                 f"{min(whole, coded) / 1e6:.3g}", figure(min(whole, coded) / rate)]
+        for queries in (1, 100, 1000, 10000):
+            least = call * 1e3 / queries + min(whole, coded) / rate
+            cells.append(f"{1e3 * exact[queries]['ms'] / queries / least:.2g}")
+        rows.append(cells)
+    head = ["data", "index", "L × K", "recall", "candidates", "MB a query", "µs a query, at least"]
+    times = ", ".join(f"{1e3 * exact[q]['ms'] / q:.3g}" for q in (1, 100, 1000, 10000))
+    return f"""
+## {searched['gpu']}: what hashing could gain there
+
+Queries of an index run on the CPU. This is the most that the GPU could gain with tables and points in its memory over our exact
+search there ([gpu.md](gpu.md)), which takes {times} µs a query with 1, 100, 1,000, 10,000 queries (points without clusters; with
+them it takes as long). {record['n']:,} fp32 points of {record['d']} coordinates, l2, k = {record['k']}, recall {record['recall']}; settings, recall and candidates are those of
+`gnomon index tune` (`bench/cpu/lsh_bytes.py`). 'Index': whether tuning found one that meets the guarantee in less time than exact
+search on the CPU; else the settings with the fewest candidates at that recall. A query reads an id of each candidate and its
+coordinates or, with codes, {record['code_bytes']} bytes of each and the coordinates of those it ranks again; the time is that of these bytes at the rate of
+one read of the base. 'At most' is exact search's time over that and the {1e3 * call:.0f} µs that a call of one query takes beside its read.
+
+{table(head + [f"{q:,} {'query' if q == 1 else 'queries'}, at most" for q in (1, 100, 1000, 10000)], rows)}
+With fewer than about a hundred queries, hashing by these settings can't be five times as fast: the call itself takes too long. Of
+points in small groups, it takes longer to read a query's candidates than the tensor cores need to compare it with all points, but
+for one query. From 1,000 queries on, of points in large clusters, the bytes leave room for it. Random reads, buckets and the ranking,
+which are not counted, take some of that.
+"""
+
+
 def report_cpu(record):
     rows = []
     for c in record["cases"]:
@@ -97,6 +137,9 @@ Faraj 2025) again, beside ours.
     for programs in gpus.values():
         if "lsh" in programs:
             text += on_gpu(programs["lsh"])
+        record = load("lsh-bytes.json")
+        if record and "search" in programs and "H200" in programs["search"]["gpu"]:
+            text += index_queries(record, programs["search"])
     text += """
 ## The report's pipelines
 
