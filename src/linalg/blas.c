@@ -26,6 +26,12 @@ typedef void (*strsm_fn)(int, int, int, int, int, int, int, float, const float *
                          int);
 typedef void (*dtrsm_fn)(int, int, int, int, int, int, int, double, const double *, int, double *,
                          int);
+typedef void (*strmm_fn)(int, int, int, int, int, int, int, float, const float *, int, float *,
+                         int);
+typedef void (*dtrmm_fn)(int, int, int, int, int, int, int, double, const double *, int, double *,
+                         int);
+typedef void (*dtrtri_fn)(const char *, const char *, const int *, double *, const int *, int *,
+                          size_t, size_t);
 typedef void (*dpotrf_fn)(const char *, const int *, double *, const int *, int *, size_t);
 typedef void (*gelqf_fn)(const int *, const int *, void *, const int *, void *, void *, const int *,
                          int *);
@@ -54,6 +60,9 @@ static struct {
     dsyrk_fn dsyrk;
     strsm_fn strsm;
     dtrsm_fn dtrsm;
+    strmm_fn strmm;
+    dtrmm_fn dtrmm;
+    dtrtri_fn dtrtri;
     dpotrf_fn dpotrf;
     gelqf_fn gelqf[2]; /* single, double */
     orglq_fn orglq[2];
@@ -186,6 +195,9 @@ static void open_library(void)
     find(&blas.dsyrk, "cblas_dsyrk");
     find(&blas.strsm, "cblas_strsm");
     find(&blas.dtrsm, "cblas_dtrsm");
+    find(&blas.strmm, "cblas_strmm");
+    find(&blas.dtrmm, "cblas_dtrmm");
+    find(&blas.dtrtri, "dtrtri_");
     find(&blas.dpotrf, "dpotrf_");
     find(&blas.gelqf[0], "sgelqf_");
     find(&blas.gelqf[1], "dgelqf_");
@@ -320,6 +332,27 @@ void gnomon_blas_divide_rows(int64_t n, int64_t rows, const double *r, double *b
     keep_to_one_thread();
     blas.dtrsm(ROW_MAJOR, RIGHT, UPPER, TRANSPOSE, NON_UNIT, (int)rows, (int)n, 1.0, r, (int)n, b,
                (int)n);
+}
+
+bool gnomon_blas_invert(int64_t n, double *r)
+{
+    const int size = (int)n;
+    int info = 0;
+    /* Fortran sees the transpose, a lower triangle. */
+    keep_to_one_thread();
+    blas.dtrtri("L", "N", &size, r, &size, &info, 1, 1);
+    return info == 0;
+}
+
+void gnomon_blas_triangle(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb)
+{
+    keep_to_one_thread();
+    if (f64)
+        blas.dtrmm(ROW_MAJOR, RIGHT, UPPER, NO_TRANSPOSE, NON_UNIT, (int)m, (int)n, 1.0, r, (int)n,
+                   b, (int)ldb);
+    else
+        blas.strmm(ROW_MAJOR, RIGHT, UPPER, NO_TRANSPOSE, NON_UNIT, (int)m, (int)n, 1.0F, r, (int)n,
+                   b, (int)ldb);
 }
 
 /* What a workspace query left in the first place. */

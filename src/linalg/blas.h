@@ -47,6 +47,12 @@ bool gnomon_blas_cholesky(int64_t n, double *a);
 /* B (m x n) = B R^-1, R upper triangular. */
 void gnomon_blas_divide(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb);
 
+/* The upper triangle of R (n x n) becomes that of its inverse; false when it has none. */
+bool gnomon_blas_invert(int64_t n, double *r);
+
+/* B (m x n) = B R, R upper triangular. */
+void gnomon_blas_triangle(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb);
+
 /* B (rows x n) = B R^-T, R upper triangular, n x n: each row b becomes R^-1 b. */
 void gnomon_blas_divide_rows(int64_t n, int64_t rows, const double *r, double *b);
 

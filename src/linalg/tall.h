@@ -36,6 +36,10 @@ gnomon_status gnomon_tall_gram(gnomon_context *ctx, const gnomon_tall *t, double
                                bool *finite);
 /* T = T R^-1; r: cols x cols double, upper triangular. */
 gnomon_status gnomon_tall_divide(gnomon_context *ctx, const gnomon_tall *t, const double *r);
+/* The same in double precision, each number rounded once. *done false: R has no inverse in that
+ * range, and T is as before. */
+gnomon_status gnomon_tall_divide_f64(gnomon_context *ctx, const gnomon_tall *t, const double *r,
+                                     bool *done);
 /* c (a.cols x b.cols, T's type) = A^T B, sums over blocks of rows in double. */
 gnomon_status gnomon_tall_cross(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b,
                                 void *c);
