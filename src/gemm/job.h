@@ -7,6 +7,8 @@
 
 #include <gnomon/gemm.h>
 
+#include <stdbool.h>
+
 /* c = alpha * a b + beta * c. a and b are F32 or F16, c is F32 or F64, shapes fit, c's elements lie
  * apart from each other and from a and b. Sizes may be 0: with no inner size, or alpha 0, c is
  * scaled by beta (0 clears without reading). Device code sees the same struct. */
@@ -17,6 +19,8 @@ typedef struct gnomon_gemm_job {
     int64_t memory_limit; /* bytes of working memory on the host */
     void *stream;         /* the caller's (CUDA: a cudaStream_t); NULL: the device's own */
     const gnomon_device_host *host; /* set for a device's call of gemm */
+    bool coarse; /* BF16 on the CPU: two slices of an fp32 number rather than three; the error is
+                    about 2^-16 of |A| |B| */
 } gnomon_gemm_job;
 
 /* Checks the arguments of a call and fills job. Errors: ARGUMENT, SHAPE, DTYPE. */

@@ -11,7 +11,8 @@
 
 /* The adjoint of orthonormal columns spans about as much as they did before: where that is less
  * than this, it goes into the next product as it is, which then spans its square, and rounding in
- * single precision stays below 2^-8 of the shortest direction. */
+ * single precision stays below 2^-8 of the shortest direction. Products of columns that span no
+ * more may be by two slices a number, whose rounding, 2^-17, stays below that too. */
 #define TAME 0x1p-8
 
 /* From so many columns on the product with a gaussian operator costs about as much as each of the
@@ -67,7 +68,7 @@ static gnomon_status least_value(gnomon_factor *f, int64_t n, const double *r, d
 static gnomon_status shifted_step(gnomon_factor *f, int iteration, const gnomon_tall *y,
                                   const gnomon_tall *z, double *r)
 {
-    double span;
+    double span = 0;
     if (iteration > 0) {
         GNOMON_TRY(gnomon_condition(f->ctx, z, NULL, NULL, &f->orth));
         f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
@@ -75,6 +76,7 @@ static gnomon_status shifted_step(gnomon_factor *f, int iteration, const gnomon_
         f->out->power_seconds += gnomon_lap(&f->clock);
     }
     GNOMON_TRY(gnomon_condition(f->ctx, y, &span, r, &f->orth));
+    f->source.coarse = span >= TAME;
     const bool shifted = iteration > 0 && span > 0;
     if (shifted) {
         double least;
@@ -97,6 +99,7 @@ static gnomon_status iterate_shifted(gnomon_factor *f, const gnomon_tall *y, con
     GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(z->cols, z->cols), sizeof *r, "a triangle", &r));
     for (int i = 0; i < f->options.power && status == GNOMON_OK; i++)
         status = shifted_step(f, i, y, z, r);
+    f->source.coarse = false;
     gnomon_free(f->ctx, r);
     GNOMON_TRY(status);
     GNOMON_TRY(gnomon_orthonormalise(f->ctx, z, NULL, &f->orth));
@@ -113,7 +116,9 @@ static gnomon_status iterate(gnomon_factor *f, const gnomon_tall *y, const gnomo
         double span;
         GNOMON_TRY(gnomon_condition(f->ctx, y, &span, NULL, &f->orth));
         f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
+        f->source.coarse = span >= TAME;
         GNOMON_TRY(gnomon_row_source_adjoint(&f->source, y, z));
+        f->source.coarse = false;
         f->out->power_seconds += gnomon_lap(&f->clock);
         if (span < TAME) GNOMON_TRY(gnomon_condition(f->ctx, z, NULL, NULL, &f->orth));
         f->out->orthonormalise_seconds += gnomon_lap(&f->clock);

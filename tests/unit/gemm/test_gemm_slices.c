@@ -2,6 +2,8 @@
  * there are none (tests/avx512), by slices; elsewhere the plain product, by the same bound. */
 #include "products.h"
 
+#include "gemm/job.h"
+
 static bool by_slices(void)
 {
     return strcmp(gnomon_context_isa(ctx), "amx") == 0;
@@ -71,6 +73,55 @@ static void integers_are_exact(void **state)
     free_matrix(&a);
     free_matrix(&b);
     free_matrix(&c);
+}
+
+/* Two slices of an fp32 number: steps of other jobs may ask for them. Either side may be the longer
+ * one, and the bits are those of any number of threads. */
+static void coarse(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {
+        {70, 200, 300}, {200, 70, 300}, {33, 17, 97}, {64, 64, 4100}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
+        owned a = make_matrix(m, k, GNOMON_F32, ROW_MAJOR),
+              b = make_matrix(k, n, GNOMON_F32, ROW_MAJOR);
+        owned c[2] = {make_matrix(m, n, GNOMON_F32, ROW_MAJOR),
+                      make_matrix(m, n, GNOMON_F32, ROW_MAJOR)};
+        for (int way = 0; way < 2; way++) {
+            gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+            gnomon_context *other = NULL;
+            o.threads = 1 + 2 * way;
+            assert_int_equal(gnomon_context_create(&o, &other), GNOMON_OK);
+            const gnomon_gemm_job job = {.a = &a.m,
+                                         .b = &b.m,
+                                         .c = &c[way].m,
+                                         .alpha = 1,
+                                         .form = GNOMON_GEMM_BF16,
+                                         .coarse = true,
+                                         .memory_limit = INT64_C(1) << 30};
+            ASSERT_OK(other, gnomon_gemm_on_cpu(other, &job));
+            gnomon_context_destroy(other);
+        }
+        assert_memory_equal(c[0].m.data, c[1].m.data, (size_t)(m * n) * sizeof(float));
+        double most = 0;
+        for (int64_t r = 0; r < m; r++) {
+            for (int64_t j = 0; j < n; j++) {
+                double sum = 0, size = 0;
+                for (int64_t p = 0; p < k; p++) {
+                    sum += element(&a.m, r, p) * element(&b.m, p, j);
+                    size += fabs(element(&a.m, r, p) * element(&b.m, p, j));
+                }
+                most = fmax(most, fabs(element(&c[0].m, r, j) - sum) / size);
+            }
+        }
+        assert_true(most < 0x1p-15);
+        if (by_slices()) assert_true(most > 0x1p-22); /* else there are three of them */
+        free_matrix(&a);
+        free_matrix(&b);
+        free_matrix(&c[0]);
+        free_matrix(&c[1]);
+    }
 }
 
 /* Lines of all magnitudes: each is scaled for itself. Numbers below the normal range too. */
@@ -290,10 +341,15 @@ static void only_where_the_level_has_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_and_layouts),           cmocka_unit_test(sizes),
-        cmocka_unit_test(integers_are_exact),          cmocka_unit_test(whole_range),
-        cmocka_unit_test(range_within_a_line),         cmocka_unit_test(nonfinite_values_pass),
-        cmocka_unit_test(accurate_at_every_length),    cmocka_unit_test(same_bits),
+        cmocka_unit_test(types_and_layouts),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(integers_are_exact),
+        cmocka_unit_test(coarse),
+        cmocka_unit_test(whole_range),
+        cmocka_unit_test(range_within_a_line),
+        cmocka_unit_test(nonfinite_values_pass),
+        cmocka_unit_test(accurate_at_every_length),
+        cmocka_unit_test(same_bits),
         cmocka_unit_test(only_where_the_level_has_it),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
