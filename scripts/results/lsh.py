@@ -85,7 +85,7 @@ def index_queries(record, searched):
 Queries of an index run on the CPU. This is the most that the GPU could gain with tables and points in its memory over our exact
 search there ([gpu.md](gpu.md)), which takes {times} µs a query with 1, 100, 1,000, 10,000 queries (points without clusters; with
 them it takes as long). {record['n']:,} fp32 points of {record['d']} coordinates, l2, k = {record['k']}, recall {record['recall']}; settings, recall and candidates are those of
-`gnomon index tune` (`bench/cpu/lsh_bytes.py`). 'Index': whether tuning found one that meets the guarantee in less time than exact
+`gnomon index tune` (`bench/gpu/index/lsh_bytes.py`). 'Index': whether tuning found one that meets the guarantee in less time than exact
 search on the CPU; else the settings with the fewest candidates at that recall. A query reads an id of each candidate and its
 coordinates or, with codes, {record['code_bytes']} bytes of each and the coordinates of those it ranks again; the time is that of these bytes at the rate of
 one read of the base. 'At most' is exact search's time over that and the {1e3 * call:.0f} µs that a call of one query takes beside its read.
