@@ -21,7 +21,8 @@
 
 GNOMON_OPTIONS_INIT(gnomon_corpus_options, GNOMON_CORPUS_OPTIONS_INIT)
 
-enum { BATCH = 1 << 22, BATCH_LEAST = 1 << 16, TASK = 16, WHY = 256, NUMBER = 24 };
+/* BATCH: bytes; MOST: documents, which take more memory than their lines where these are short. */
+enum { BATCH = 1 << 22, BATCH_LEAST = 1 << 16, MOST = 1 << 16, TASK = 16, WHY = 256, NUMBER = 24 };
 
 /* What a document may be wrong by. */
 typedef enum fault {
@@ -401,10 +402,10 @@ static gnomon_status add_line(gnomon_corpus *c, int64_t begin, int64_t newline)
     return GNOMON_OK;
 }
 
-/* The lines that are whole in the buffer. */
+/* The lines that are whole in the buffer, or as many as are a batch. */
 static gnomon_status cut_lines(gnomon_corpus *c)
 {
-    while (c->used < c->have) {
+    while (c->used < c->have && c->count < MOST) {
         const char *from = c->buffer + c->used;
         const char *newline = memchr(from, '\n', (size_t)(c->have - c->used));
         if (newline == NULL) break;
@@ -429,13 +430,12 @@ static gnomon_status start_skipping(gnomon_corpus *c)
 
 static gnomon_status next_lines(gnomon_corpus *c)
 {
-    while (c->count == 0 && !(c->ended && c->used == c->have)) {
-        if (!c->ended) GNOMON_TRY(fill(c));
+    for (;;) {
         GNOMON_TRY(cut_lines(c));
-        if (c->skipping)
-            c->used = c->have;
-        else if (c->count == 0 && !c->ended && c->have - c->used > c->options.max_bytes + 4)
-            GNOMON_TRY(start_skipping(c));
+        if (c->skipping) c->used = c->have;
+        if (c->count > 0 || (c->ended && c->used == c->have)) break;
+        if (c->have - c->used > c->options.max_bytes + 4) GNOMON_TRY(start_skipping(c));
+        GNOMON_TRY(fill(c));
     }
     gnomon_parallel(c->ctx, gnomon_ceil_div(c->count, TASK), decode_some, c);
     return GNOMON_OK;

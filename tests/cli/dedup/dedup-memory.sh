@@ -42,6 +42,19 @@ print("\n".join(" ".join(words) for words in lines))
 END
 "$PYTHON" run.py || exit
 "$PYTHON" run.py --bands 40 --rows 6 --bucket 16 --similarity 0.6 --keep longest || exit
+# lines of one letter take more memory as documents than as text
+"$PYTHON" -c 'print("a\n" * 1500000, end="")' > letters.txt
+"$PYTHON" - <<'END' || exit
+import os, subprocess
+for options in (["-o", "kept.txt"], ["--ids", "ids.tsv"], ["--exact", "-o", "kept.txt"]):
+    process = subprocess.Popen(["gnomon", "dedup", "letters.txt", "--quiet", "--memory", "64M", "--threads", "2", *options])
+    _, status, used = os.wait4(process.pid, 0)
+    assert status == 0 and (used.ru_maxrss >> 10 <= 64 or "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ), used
+    if "-o" in options:
+        assert open("kept.txt").read() == "a\n"
+os.remove("kept.txt")
+os.remove("ids.tsv")
+END
 # a limit on the size of files stands for a full disk
 mkdir work
 for kib in 100 5000 15000; do
