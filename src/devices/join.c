@@ -22,6 +22,7 @@ enum { DEALS_LEAST = 3, DEALS_MOST = 16, DEALS = GNOMON_DEVICES_MOST * 4096 };
 typedef struct deal {
     int64_t first, end;
     int64_t done; /* rows below are complete */
+    bool busy;    /* its device is putting pairs here */
     gnomon_pair *pairs;
     int64_t count, room;
 } deal;
@@ -85,7 +86,7 @@ typedef struct asking {
     int64_t first, end;
     const gnomon_pair *pairs;
     int64_t count;
-    bool wait;
+    bool wait, keep;
     gnomon_status status;
     const gnomon_join_sample *sample;
     gnomon_join_tables *tables;
@@ -142,6 +143,7 @@ static gnomon_status hand_waiting(joining *j)
     for (; j->head < j->count; j->head++) {
         deal *d = &j->deals[j->head];
         gnomon_status status = GNOMON_OK;
+        if (d->busy) return GNOMON_OK; /* it comes back */
         if (d->done > j->handed || d->count > 0) status = hand_on(j, d->done, d->pairs, d->count);
         j->waiting -= d->count;
         free(d->pairs);
@@ -153,15 +155,13 @@ static gnomon_status hand_waiting(joining *j)
     return GNOMON_OK;
 }
 
-static gnomon_status keep(joining *j, deal *d, const gnomon_pair *pairs, int64_t count)
+/* In the part's thread. */
+static gnomon_status keep(deal *d, const gnomon_pair *pairs, int64_t count)
 {
     if (count > d->room - d->count) {
         const int64_t room = gnomon_plus(d->room, gnomon_plus(d->room / 2, count));
         gnomon_pair *more = realloc(d->pairs, (size_t)gnomon_times(room, sizeof *more));
-        if (more == NULL) {
-            j->full = j->ended = true;
-            return GNOMON_ERROR_MEMORY;
-        }
+        if (more == NULL) return GNOMON_ERROR_MEMORY;
         d->pairs = more;
         d->room = room;
     }
@@ -170,27 +170,44 @@ static gnomon_status keep(joining *j, deal *d, const gnomon_pair *pairs, int64_t
     return GNOMON_OK;
 }
 
+/* More pairs of the deal have gone on, or wait. */
+static void note(asking *k)
+{
+    joining *j = k->dealer->all;
+    deal *d = k->dealer->now;
+    j->found += k->count;
+    d->done = k->end;
+    k->status = hand_waiting(j);
+}
+
 static void take(void *arg)
 {
     asking *k = arg;
     joining *j = k->dealer->all;
     deal *d = k->dealer->now;
-    k->wait = false;
+    k->wait = k->keep = false;
     k->status = GNOMON_ERROR_CANCELLED;
     if (j->ended) return;
     if (d == &j->deals[j->head]) {
         k->status = hand_on(j, k->end, k->pairs, k->count);
+        if (k->status == GNOMON_OK) note(k);
     } else if (j->waiting > 0 && j->waiting + k->count > j->room) {
         k->wait = !j->broken;
-        return;
     } else {
-        k->status = keep(j, d, k->pairs, k->count);
-        j->waiting += k->status == GNOMON_OK ? k->count : 0;
+        k->keep = d->busy = true;
+        j->waiting += k->count;
     }
-    if (k->status != GNOMON_OK) return;
-    j->found += k->count;
-    d->done = k->end;
-    k->status = hand_waiting(j);
+}
+
+/* The pairs are kept, or there was no memory. */
+static void have_kept(void *arg)
+{
+    asking *k = arg;
+    joining *j = k->dealer->all;
+    k->dealer->now->busy = false;
+    if (k->status == GNOMON_OK && j->ended) k->status = GNOMON_ERROR_CANCELLED;
+    if (k->status == GNOMON_ERROR_MEMORY) j->full = j->ended = true;
+    if (k->status == GNOMON_OK) note(k);
 }
 
 static gnomon_status emit(void *user, int64_t end, const gnomon_pair *pairs, int64_t count)
@@ -203,6 +220,10 @@ static gnomon_status emit(void *user, int64_t end, const gnomon_pair *pairs, int
         gnomon_share_ask(dealer->part, take, &k);
         if (!k.wait) break;
         gnomon_share_wait(dealer->part, seen);
+    }
+    if (k.keep) {
+        k.status = keep(dealer->now, pairs, count);
+        gnomon_share_ask(dealer->part, have_kept, &k);
     }
     gnomon_share_moved(dealer->part);
     return k.status;

@@ -1,7 +1,9 @@
 /* A join whose pairs are kept, in compressed rows. */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/threads.h"
 
 #include <gnomon/join.h>
 
@@ -9,26 +11,83 @@
 #include <stdbool.h>
 #include <string.h>
 
-typedef struct collector {
-    gnomon_context *ctx;
+/* Pairs stay where they are put: a chunk is never moved. */
+typedef struct chunk {
     gnomon_pair *pairs;
     int64_t count, room;
+    int64_t before; /* pairs of the chunks before */
+} chunk;
+
+typedef struct collector {
+    gnomon_context *ctx;
+    chunk *chunks;
+    int64_t chunk_count, chunk_room;
+    int64_t count; /* of all pairs */
     gnomon_status status;
 } collector;
+
+/* Pairs of a task: copied and taken apart by all threads, as are the pages that the system clears
+ * for them. */
+enum { EACH = 8192, LEAST_ROOM = 1 << 13, MOST_ROOM = 1 << 20 };
+
+static int64_t tasks_of(int64_t count)
+{
+    return gnomon_ceil_div(count, EACH);
+}
+
+/* Makes room for a batch in one chunk. */
+static gnomon_status open_chunk(collector *c, int64_t batch)
+{
+    if (c->chunk_count == c->chunk_room) {
+        const int64_t room = 2 * c->chunk_room + 16;
+        GNOMON_TRY(
+            gnomon_grow(c->ctx, &c->chunks, c->chunk_count, room, sizeof *c->chunks, "pairs"));
+        c->chunk_room = room;
+    }
+    const int64_t share = gnomon_min(gnomon_max(c->count / 2, LEAST_ROOM), MOST_ROOM);
+    chunk *now = &c->chunks[c->chunk_count];
+    *now = (chunk){.room = gnomon_max(share, batch), .before = c->count};
+    GNOMON_TRY(gnomon_alloc(c->ctx, now->room, sizeof *now->pairs, "pairs", &now->pairs));
+    c->chunk_count++;
+    return GNOMON_OK;
+}
+
+typedef struct copying {
+    gnomon_pair *to;
+    const gnomon_pair *from;
+    int64_t count;
+} copying;
+
+static void copy_some(void *arg, int64_t task, int worker)
+{
+    const copying *k = arg;
+    const int64_t first = task * EACH, some = gnomon_min(EACH, k->count - first);
+    (void)worker;
+    memcpy(k->to + first, k->from + first, (size_t)some * sizeof *k->to);
+}
 
 static int keep(void *user, const gnomon_join_batch *batch)
 {
     collector *c = user;
-    if (batch->count > c->room - c->count) {
-        const int64_t room = (c->count + batch->count) / 2 * 3 + 1024;
-        c->status = gnomon_grow(c->ctx, &c->pairs, c->count, room, sizeof *c->pairs, "pairs");
+    if (batch->count == 0) return 0;
+    const chunk *last = c->chunk_count > 0 ? &c->chunks[c->chunk_count - 1] : NULL;
+    if (last == NULL || batch->count > last->room - last->count) {
+        c->status = open_chunk(c, batch->count);
         if (c->status != GNOMON_OK) return 1;
-        c->room = room;
     }
-    if (batch->count > 0)
-        memcpy(c->pairs + c->count, batch->pairs, (size_t)batch->count * sizeof *c->pairs);
+    chunk *now = &c->chunks[c->chunk_count - 1];
+    copying k = {now->pairs + now->count, batch->pairs, batch->count};
+    gnomon_parallel(c->ctx, tasks_of(k.count), copy_some, &k);
+    now->count += batch->count;
     c->count += batch->count;
     return 0;
+}
+
+static void free_chunks(collector *c)
+{
+    for (int64_t i = 0; i < c->chunk_count; i++)
+        gnomon_free(c->ctx, c->chunks[i].pairs);
+    gnomon_free(c->ctx, c->chunks);
 }
 
 void gnomon_pairs_free(gnomon_context *ctx, gnomon_pairs *pairs)
@@ -41,33 +100,78 @@ void gnomon_pairs_free(gnomon_context *ctx, gnomon_pairs *pairs)
     gnomon_clear_result(pairs);
 }
 
-/* Pairs come by (i, j). The mirrored ones of a row, columns below it, come before its own: they are
- * placed first, and in the order of their columns as the pairs are. */
-static gnomon_status compress(const collector *c, bool both, gnomon_pairs *out)
+typedef struct taking_apart {
+    const chunk *chunk;
+    int64_t row; /* of the pair before the chunk; -1: there is none */
+    gnomon_pairs *out;
+} taking_apart;
+
+/* Pairs come by (i, j), so that a row begins with the first pair of a higher one. */
+static void take_apart(void *arg, int64_t task, int worker)
 {
-    int64_t *offsets;
-    out->count = both ? 2 * c->count : c->count;
-    GNOMON_TRY(gnomon_alloc_zero(c->ctx, out->rows + 1, sizeof *offsets, "rows", &out->offsets));
-    GNOMON_TRY(gnomon_alloc(c->ctx, out->count, sizeof *out->columns, "pairs", &out->columns));
-    GNOMON_TRY(gnomon_alloc(c->ctx, out->count, sizeof *out->distances, "pairs", &out->distances));
-    offsets = out->offsets;
-    for (int64_t at = 0; at < c->count; at++) {
-        offsets[c->pairs[at].i + 1]++;
-        if (both) offsets[c->pairs[at].j + 1]++;
+    const taking_apart *t = arg;
+    const gnomon_pair *pairs = t->chunk->pairs;
+    const int64_t first = task * EACH, end = gnomon_min(first + EACH, t->chunk->count);
+    int64_t row = first > 0 ? pairs[first - 1].i : t->row;
+    (void)worker;
+    for (int64_t at = first; at < end; at++) {
+        const int64_t place = t->chunk->before + at;
+        for (; row < pairs[at].i; row++)
+            t->out->offsets[row + 1] = place;
+        t->out->columns[place] = pairs[at].j;
+        t->out->distances[place] = pairs[at].distance;
     }
+}
+
+static void compress_once(const collector *c, gnomon_pairs *out)
+{
+    int64_t row = -1;
+    for (int64_t i = 0; i < c->chunk_count; i++) {
+        const chunk *now = &c->chunks[i];
+        taking_apart t = {now, row, out};
+        gnomon_parallel(c->ctx, tasks_of(now->count), take_apart, &t);
+        row = now->pairs[now->count - 1].i;
+    }
+    for (; row < out->rows; row++)
+        out->offsets[row + 1] = c->count;
+}
+
+/* The mirrored ones of a row, columns below it, come before its own: they are placed first, and in
+ * the order of their columns as the pairs are. */
+static void compress_both(const collector *c, gnomon_pairs *out)
+{
+    int64_t *offsets = out->offsets;
+    memset(offsets, 0, (size_t)(out->rows + 1) * sizeof *offsets);
+    for (int64_t i = 0; i < c->chunk_count; i++)
+        for (int64_t at = 0; at < c->chunks[i].count; at++) {
+            offsets[c->chunks[i].pairs[at].i + 1]++;
+            offsets[c->chunks[i].pairs[at].j + 1]++;
+        }
     for (int64_t row = 0; row < out->rows; row++)
         offsets[row + 1] += offsets[row];
-    for (int round = both ? 0 : 1; round < 2; round++) {
-        for (int64_t at = 0; at < c->count; at++) {
-            const gnomon_pair *pair = &c->pairs[at];
-            const int64_t place = offsets[round == 0 ? pair->j : pair->i]++;
-            out->columns[place] = round == 0 ? pair->i : pair->j;
-            out->distances[place] = pair->distance;
-        }
-    }
+    for (int round = 0; round < 2; round++)
+        for (int64_t i = 0; i < c->chunk_count; i++)
+            for (int64_t at = 0; at < c->chunks[i].count; at++) {
+                const gnomon_pair *pair = &c->chunks[i].pairs[at];
+                const int64_t place = offsets[round == 0 ? pair->j : pair->i]++;
+                out->columns[place] = round == 0 ? pair->i : pair->j;
+                out->distances[place] = pair->distance;
+            }
     for (int64_t row = out->rows; row > 0; row--)
         offsets[row] = offsets[row - 1];
     offsets[0] = 0;
+}
+
+static gnomon_status compress(const collector *c, bool both, gnomon_pairs *out)
+{
+    out->count = both ? 2 * c->count : c->count;
+    GNOMON_TRY(gnomon_alloc(c->ctx, out->rows + 1, sizeof *out->offsets, "rows", &out->offsets));
+    GNOMON_TRY(gnomon_alloc(c->ctx, out->count, sizeof *out->columns, "pairs", &out->columns));
+    GNOMON_TRY(gnomon_alloc(c->ctx, out->count, sizeof *out->distances, "pairs", &out->distances));
+    if (both)
+        compress_both(c, out);
+    else
+        compress_once(c, out);
     return GNOMON_OK;
 }
 
@@ -93,7 +197,7 @@ static gnomon_status finish(collector *c, gnomon_status status, bool both, int64
     gnomon_pairs kept = {.struct_size = sizeof kept, .rows = rows, .cols = cols};
     if (c->status != GNOMON_OK) status = c->status;
     if (status == GNOMON_OK) status = compress(c, both, &kept);
-    gnomon_free(c->ctx, c->pairs);
+    free_chunks(c);
     if (status == GNOMON_OK) gnomon_return_result(out, &kept, sizeof kept);
     gnomon_pairs_free(c->ctx, &kept);
     return status;

@@ -215,6 +215,42 @@ static void collected(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* More pairs than a task or a chunk takes; rows of many pairs and of none follow each other. */
+static void collected_in_chunks(void **state)
+{
+    (void)state;
+    enum { MANY = 3000, NEAR = 600 };
+    float *at = malloc(MANY * sizeof *at);
+    assert_non_null(at);
+    for (int i = 0; i < MANY; i++)
+        at[i] = i % 7 == 0 || i > MANY - 30 ? 1e6f * (float)(i + 2) : (float)i;
+    const gnomon_matrix p = gnomon_matrix_rowmajor(at, GNOMON_F32, MANY, 1);
+    gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
+    o.threshold = NEAR;
+    for (int threads = 1; threads <= 3; threads += 2) {
+        gnomon_context *ctx = context_of(threads, 0);
+        gnomon_pairs out = {.struct_size = sizeof out};
+        expect(ctx, gnomon_join_collect(ctx, &p, NULL, &o, 0, &out, NULL), GNOMON_OK);
+        assert_true(out.count > 1 << 20);
+        int64_t next = 0;
+        for (int64_t i = 0; i < MANY; i++) {
+            assert_int_equal(out.offsets[i], next);
+            if (at[i] >= 1e6f) continue;
+            for (int64_t j = i + 1; j < MANY && j <= i + NEAR; j++) {
+                if (at[j] >= 1e6f) continue;
+                assert_int_equal(out.columns[next], j);
+                assert_true(out.distances[next] == (double)(j - i));
+                next++;
+            }
+        }
+        assert_int_equal(out.offsets[MANY], next);
+        assert_int_equal(out.count, next);
+        gnomon_pairs_free(ctx, &out);
+        gnomon_context_destroy(ctx);
+    }
+    free(at);
+}
+
 static void clusters(void **state)
 {
     (void)state;
@@ -349,10 +385,15 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts),    cmocka_unit_test(closest),
-        cmocka_unit_test(parts),     cmocka_unit_test(streams),
-        cmocka_unit_test(collected), cmocka_unit_test(clusters),
-        cmocka_unit_test(refusals),  cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(closest),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(streams),
+        cmocka_unit_test(collected),
+        cmocka_unit_test(collected_in_chunks),
+        cmocka_unit_test(clusters),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
