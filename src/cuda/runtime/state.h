@@ -23,6 +23,7 @@ struct gcu_state {
     cudaMemPool_t pool;
     size_t memory_most;   /* bytes a call may take, from GNOMON_CUDA_MEMORY; 0: what is free */
     size_t memory_total;  /* of the GPU */
+    size_t memory_free;   /* beyond the pool, when the driver was asked last */
     cudaStream_t stream;  /* in turn with the legacy default stream */
     cudaStream_t in, out; /* copies to and from the GPU */
     gcu_stage stage[GCU_STAGES]; /* made when first needed */
@@ -69,8 +70,11 @@ void gcu_leave(gcu_scope scope);
  * again, before it fails. */
 cudaError_t gcu_alloc(gcu_state *s, void **data, size_t bytes, cudaStream_t stream);
 void gcu_free(void *data, cudaStream_t stream);
-/* Bytes that can probably be had. */
+/* Bytes that can probably be had. Asks the driver, which takes about a millisecond. */
 size_t gcu_free_memory(gcu_state *s);
+/* Whether so many can. Of what the pool holds unused, or is little beside what the driver told of
+ * last, it is not asked again. */
+bool gcu_can_have(gcu_state *s, size_t bytes);
 
 /* s->stream waits for what a caller's stream has to do so far; NULL: for the legacy default stream,
  * with which it is in turn by itself. */

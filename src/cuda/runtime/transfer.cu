@@ -7,7 +7,8 @@
 
 static const int64_t stage_most = 32 << 20; /* half a millisecond of the link */
 static const int64_t stage_least = 64 << 10;
-static const int64_t task_bytes = 1 << 20; /* of one thread at a time */
+/* Of one thread at a time: so little that threads which wake up late still find some. */
+static const int64_t task_bytes = 256 << 10;
 static const int64_t long_line = 64 << 10; /* begins at a multiple of 16 bytes */
 static const int64_t short_line = 2 << 10; /* the copy engine is slow with shorter ones */
 

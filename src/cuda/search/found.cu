@@ -122,7 +122,7 @@ gnomon_status gcu_search_alloc_found(gcu_search *v)
     const double wanted = v->k > 0 ? 24.0 * (double)v->count * (double)v->k : 0x1p24;
     const int64_t each = v->k > 0 ? 28 : 16 + (int64_t)sizeof(gnomon_hit) + 12;
     int64_t pairs = wanted < 0x1p22 ? 1 << 22 : wanted > 0x1p26 ? 1 << 26 : (int64_t)wanted;
-    while (pairs > 1 << 12 && (size_t)(pairs * each) > gcu_free_memory(v->s) / 4)
+    while (pairs > 1 << 12 && !gcu_can_have(v->s, 4 * (size_t)(pairs * each)))
         pairs /= 2;
     v->found.room = pairs;
     TRY(gcu_search_room(v, pairs, &v->found.pairs));

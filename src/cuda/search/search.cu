@@ -18,14 +18,16 @@
 #include <string.h>
 
 enum {
-    FEW = 8,     /* up to so many queries every pair is computed in fp64 at once */
-    BUFFERS = 2, /* of pieces from the host */
-    FIRST = 1024 /* rows of the first sample, at least */
+    FEW = 8,         /* up to so many queries every pair is computed in fp64 at once */
+    BUFFERS = 2,     /* of pieces from the host */
+    FIRST = 1024,    /* rows of the first sample, at least; */
+    FIRST_MANY = 256 /* for many queries, of which all pairs take longer than two parts more */
 };
 
-static const int64_t piece_bytes = 256 << 20; /* from the host */
-static const int64_t most_rows = 1 << 24;     /* of a piece */
-static const int64_t most_f64 = 1 << 25;      /* coordinates of queries in fp64 */
+/* From the host: the first one is searched by ever larger parts while the next is on its way. */
+static const int64_t piece_bytes = 64 << 20;
+static const int64_t most_rows = 1 << 24; /* of a piece */
+static const int64_t most_f64 = 1 << 25;  /* coordinates of queries in fp64 */
 /* How a piece is cut: neighbours in all from which on many parts pay; pairs up to which all are
  * computed; the ratio of one sample's size to the one before. */
 static const double much = 5e4, dense_pairs = 4e6, growth = 24, growth_few = 1e4;
@@ -334,7 +336,8 @@ static gnomon_status scan_part(gcu_search *v, const part *t, bool all)
 static int64_t first_rows(const gcu_search *v)
 {
     const int64_t cheap = gnomon_min((int64_t)(dense_pairs / (double)v->count), 1 << 16);
-    return gnomon_min(gnomon_max(2 * v->k + 2, v->few ? 2 * FIRST : gnomon_max(FIRST, cheap)),
+    const int64_t least = (double)v->count > dense_pairs / FIRST ? FIRST_MANY : FIRST;
+    return gnomon_min(gnomon_max(2 * v->k + 2, v->few ? 2 * FIRST : gnomon_max(least, cheap)),
                       v->found.room);
 }
 
@@ -369,11 +372,12 @@ static int64_t rows_at_once(const gcu_search *v, const piece *c)
 {
     int64_t rows = v->found.room / (v->few ? v->count : 1);
     if (!v->direct) {
-        const size_t bytes = gcu_free_memory(v->s) / 8 * 7;
-        while (rows > 1024 &&
-               gcu_filter_pack_bytes(v->job->options->metric, gnomon_min(rows, c->base.rows),
-                                     v->cols) > bytes)
+        const gnomon_metric metric = v->job->options->metric;
+        while (rows > 1024) {
+            const int64_t some = gnomon_min(rows, c->base.rows);
+            if (gcu_can_have(v->s, gcu_filter_pack_bytes(metric, some, v->cols) / 7 * 8)) break;
             rows /= 2;
+        }
     } else if (!v->few) {
         rows = v->found.room / gnomon_max(gnomon_min(v->count, v->f64_queries), 1);
     }
@@ -625,7 +629,9 @@ static gnomon_status from_host(gcu_search *v, const gnomon_matrix *base, gcu_pla
 {
     const gcu_transfer transfer = gcu_transfer_of(v->job);
     const int64_t line = gnomon_max(base->cols * (int64_t)gnomon_dtype_size(base->dtype), 1);
-    int64_t bytes = gnomon_min(piece_bytes, (int64_t)(gcu_free_memory(v->s) / 16));
+    const int64_t bytes = gcu_can_have(v->s, 16 * (size_t)piece_bytes)
+                              ? piece_bytes
+                              : (int64_t)(gcu_free_memory(v->s) / 16);
     const int64_t rows = gnomon_min(base->rows, gnomon_min(gnomon_max(bytes / line, 1), most_rows));
     const int64_t pieces = (base->rows + rows - 1) / rows;
     const int buffers = pieces > 1 ? BUFFERS : 1;
@@ -686,8 +692,9 @@ static gnomon_status add(gcu_search *v, gnomon_search_piece *p)
     TRY(make_all(v));
     if (place != GCU_DEVICE) return from_host(v, base, place, p->first);
     const int64_t line = gcu_filter_pack_bytes(v->job->options->metric, 256, v->cols) / 256 + 8;
-    const int64_t fit = (int64_t)(gcu_free_memory(v->s) / 4) / gnomon_max(line, 1);
-    const int64_t rows = gnomon_max(gnomon_min(most_rows, fit), 1024);
+    int64_t rows = gnomon_min(most_rows, base->rows);
+    if (!gcu_can_have(v->s, 4 * (size_t)line * (size_t)rows))
+        rows = gnomon_max((int64_t)(gcu_free_memory(v->s) / 4) / gnomon_max(line, 1), 1024);
     for (int64_t from = 0; from < base->rows; from += rows) {
         const gnomon_matrix some = rows_of(base, from, gnomon_min(rows, base->rows - from), 1);
         TRY(one_piece(v, &some, p->first + from));
