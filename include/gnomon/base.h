@@ -150,6 +150,9 @@ typedef struct gnomon_context_options {
 /* What options.device says; the text is copied:
  *  - "auto": each job runs on the first device that supports it and where it is expected to be
  *    faster, else on the CPU. Devices are tried in the order of their plugins' names.
+ *    A device that fails or is full within a job on the host's data that has handed on no result
+ *    leaves it to the CPU (gnomon_context_declined tells why): sketches, adjoints, products with
+ *    beta 0, hash values and keys, exact joins, and dense factorisations that are not centred.
  *  - "cpu": the CPU; no plugin is loaded.
  *  - "NAME": the device of the plugin libgnomon_NAME.so, such as "cuda". All work runs there or
  *    fails with the reason. It is the calling thread's current device when the context is made: the
@@ -157,8 +160,9 @@ typedef struct gnomon_context_options {
  *  - "NAME:INDEX": the device with that index, such as "cuda:1"; for cuda among the GPUs that
  *    CUDA_VISIBLE_DEVICES leaves visible.
  *  - "NAME:0,2" and "NAME:all": several devices of one kind, up to 16, or all of them. Sketches,
- *    adjoints, streams, searches, joins, hash values and keys, and texts are divided among them,
- *    with the bits of one device; other jobs run on the first. A device's failure ends the job by
+ *    adjoints, streams, searches, joins, hash values and keys, texts, products of matrices, and
+ *    the products of a dense fp32 factorisation by SVD are divided among them, with the bits of
+ *    one device; other jobs run on the first. A device's failure ends the job by
  *    an error that names its index. Views may lie in the memory of any of them; they are copied
  *    where another one needs them, and a range of addresses that spans several is used where it
  *    lies. Memory of a CUDA pool (cudaMallocAsync) must be opened to the others by its owner
@@ -235,8 +239,8 @@ GNOMON_API const char *gnomon_context_device_found(const gnomon_context *ctx, in
 GNOMON_API gnomon_device gnomon_context_worked_on(const gnomon_context *ctx);
 
 /* Why the context's last job ran on the CPU though its device is AUTO: the reason of the device
- * that declined it, or that it would gain nothing there. "" if it ran on a device, or where there
- * is nothing to tell. Valid until the next job; never NULL. */
+ * that declined it or failed in it, or that it would gain nothing there. "" if it ran on a device,
+ * or where there is nothing to tell. Valid until the next job; never NULL. */
 GNOMON_API const char *gnomon_context_declined(const gnomon_context *ctx);
 
 #ifdef __cplusplus

@@ -83,12 +83,28 @@ static gnomon_status decline(const gnomon_device_call *call, gnomon_where where,
     return GNOMON_OK;
 }
 
+/* A device has failed, not the job: the CPU does it, and gnomon_context_declined tells why. */
+static bool goes_on(const gnomon_device_call *call, const gnomon_device_step *step,
+                    gnomon_status status)
+{
+    const bool device = status == GNOMON_ERROR_DEVICE || status == GNOMON_ERROR_MEMORY;
+    if (call->must || !call->repeats || step->there || !device || call->why[0] == 0) return false;
+    char reason[256];
+    snprintf(reason, sizeof reason, "%s failed: %.220s", call->table->name, call->why);
+    gnomon_context_set_worked(call->ctx, NULL);
+    gnomon_context_set_declined(call->ctx, reason);
+    return true;
+}
+
 gnomon_status gnomon_device_run(gnomon_device_call *call, gnomon_context *ctx, gnomon_where where,
                                 const gnomon_device_step *step, void *job, bool *done)
 {
     *done = false;
-    *call = (gnomon_device_call){
-        .ctx = ctx, .calls_back = step->calls_back, .phase = step->phase, .why = ""};
+    *call = (gnomon_device_call){.ctx = ctx,
+                                 .calls_back = step->calls_back,
+                                 .repeats = step->repeats,
+                                 .phase = step->phase,
+                                 .why = ""};
     call->host = (gnomon_device_host){call, progress, parallel, about, checked, 0};
     call->must = where == GNOMON_BY_CONTEXT && gnomon_context_device(ctx) == GNOMON_DEVICE_PLUGIN;
     const bool ask = where == GNOMON_BY_CONTEXT && (call->must || !step->not_worth);
@@ -104,7 +120,10 @@ gnomon_status gnomon_device_run(gnomon_device_call *call, gnomon_context *ctx, g
     if (!*done) return decline(call, where, step);
     gnomon_context_set_worked(ctx, call->plugin);
     gnomon_device_again(call);
-    return gnomon_device_result(call, step->run(call, job));
+    const gnomon_status status = step->run(call, job);
+    if (!goes_on(call, step, status)) return gnomon_device_result(call, status);
+    *done = false;
+    return GNOMON_OK;
 }
 
 gnomon_status gnomon_device_refuse(gnomon_context *ctx, gnomon_where where, const char *what)

@@ -22,7 +22,7 @@ typedef struct gnomon_device_call {
     const gnomon_device_table *table;   /* the plugin's */
     void *state;                        /* of the table's functions */
     bool must;                          /* the caller named the device: the CPU is no way out */
-    bool calls_back;                    /* as in the step */
+    bool calls_back, repeats;           /* as in the step; 'run' may take the second back */
     const char *phase;                  /* of progress */
     gnomon_device_host host;            /* for the job */
     char why[256];                      /* for the table's functions */
@@ -41,14 +41,18 @@ typedef struct gnomon_device_step {
     /* The job has functions of the core's, whose failures have left their text: one without a
      * reason of the device's is theirs. */
     bool calls_back;
+    /* What a device has begun can be done anew, as it only writes what is written again: under AUTO
+     * a device that fails, or is full, leaves the job to the CPU. */
+    bool repeats;
     bool not_worth;      /* what AUTO would gain is less than it costs to look for a device */
     const char *because; /* not_worth's reason, for reports; NULL: none to tell */
     const char *there;   /* names the views in a device's memory; NULL: there are none */
 } gnomon_device_step;
 
 /* Offers a job. *done tells whether a device had it, the status how that went; *done false with OK:
- * it is the CPU's. Notes where the job runs, but not that of a step ON_CPU. Errors: DEVICE (the
- * device that the caller named declined; views that only a device can read), and the device's. */
+ * it is the CPU's, as no device took it or one failed that may. Notes where the job runs, but not
+ * that of a step ON_CPU. Errors: DEVICE (the device that the caller named declined; views that only
+ * a device can read), and the device's. */
 gnomon_status gnomon_device_run(gnomon_device_call *call, gnomon_context *ctx, gnomon_where where,
                                 const gnomon_device_step *step, void *job, bool *done);
 

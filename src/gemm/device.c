@@ -19,7 +19,8 @@ static gnomon_status run(gnomon_device_call *call, void *job)
 gnomon_status gnomon_gemm_on_device(gnomon_context *ctx, gnomon_where where, gnomon_gemm_job *job,
                                     bool *done)
 {
-    gnomon_device_step step = {.phase = "multiply", .takes = takes, .run = run};
+    gnomon_device_step step = {
+        .phase = "multiply", .takes = takes, .run = run, .repeats = job->beta == 0.0};
     gnomon_device_call call;
     if (job->a->memory != GNOMON_HOST) step.there = "a";
     if (job->b->memory != GNOMON_HOST) step.there = "b";

@@ -16,6 +16,7 @@
 typedef struct receiver {
     gnomon_join_state *join;
     gnomon_join_job job;
+    gnomon_device_call *call;
     bool dealt; /* all rows are */
     /* of a join by hashing */
     gnomon_join_plan plan;
@@ -41,6 +42,7 @@ static gnomon_status check(void *user)
 static gnomon_status emit(void *user, int64_t end, const gnomon_pair *pairs, int64_t count)
 {
     gnomon_join_state *join = ((receiver *)user)->join;
+    ((receiver *)user)->call->repeats = false;
     if (join->full) return GNOMON_ERROR_CANCELLED;
     GNOMON_FAIL_IF(end < join->next_row || end > join->p.rows, join->ctx, GNOMON_ERROR_INTERNAL,
                    "the device hands over rows that are not due");
@@ -114,12 +116,13 @@ static gnomon_status run(gnomon_device_call *call, void *user)
     receiver *t = user;
     gnomon_join_state *join = t->join;
     const gnomon_join_host calls = {t, rows, make_plan, check, emit};
+    t->call = call;
     t->job.host = &call->host;
     t->job.calls = &calls;
     const gnomon_status status =
         call->table->join(call->state, &t->job, call->why, sizeof call->why);
     gnomon_hasher_destroy(t->hasher);
-    copy_results(t);
+    if (status == GNOMON_OK || !call->repeats) copy_results(t);
     if (join->full && status == GNOMON_ERROR_CANCELLED) return GNOMON_OK;
     if (status != GNOMON_OK) return status;
     join->result->pairs += t->job.pairs;
@@ -173,6 +176,7 @@ gnomon_status gnomon_join_on_device(gnomon_join_state *join, bool *done)
                                      .takes = takes,
                                      .run = run,
                                      .calls_back = true,
+                                     .repeats = hashing == GNOMON_JOIN_NO_HASHING,
                                      .not_worth = !is_worth_it(join),
                                      .there = there(join)};
     gnomon_device_call call;

@@ -45,6 +45,7 @@ gnomon_status gnomon_lsh_on_device(gnomon_context *ctx, const gnomon_lsh_job *jo
                                      .takes = takes,
                                      .run = run,
                                      .calls_back = job->rooms != NULL,
+                                     .repeats = job->rooms == NULL,
                                      .there = there ? "points or values" : NULL};
     gnomon_device_call call;
     gnomon_lsh_job theirs = *job;

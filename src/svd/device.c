@@ -18,12 +18,14 @@ typedef struct call {
     gnomon_factor *f;
     gnomon_svd_job job;
     gnomon_operator *psi;
+    gnomon_device_call *device;
 } call;
 
 static int64_t choose_rank(void *user, const double *s, int64_t columns, double rest)
 {
     call *c = user;
     gnomon_factor *f = c->f;
+    c->device->repeats = false; /* results are there */
     f->rest = rest;
     f->source.norm = c->job.norm;
     (void)s; /* f->s */
@@ -141,6 +143,7 @@ static gnomon_status run(gnomon_device_call *device, void *user)
     gnomon_factor *f = c->f;
     const gnomon_svd_host calls = {c, choose_rank, make_room, bound_of, sketch};
     const int64_t lengths = f->options.test_vectors * (f->options.test_power + 1);
+    c->device = device;
     if (f->options.center) GNOMON_TRY(find_mean(c));
     GNOMON_TRY(gnomon_factor_operator(f, c->job.columns, false));
     if (f->options.single_pass) GNOMON_TRY(gnomon_factor_psi(f, &c->psi));
@@ -216,12 +219,19 @@ gnomon_status gnomon_factor_on_device(gnomon_factor *f, bool *done)
                                      .takes = takes,
                                      .run = run,
                                      .calls_back = true,
+                                     .repeats = rows == NULL && csr == NULL && !options.center,
                                      .not_worth = !known || once || comes || options.standardize ||
                                                   !is_worth_it(f),
                                      .there = a->memory != GNOMON_HOST ? "a" : NULL};
     gnomon_device_call device;
     const gnomon_status status =
         gnomon_device_run(&device, ctx, GNOMON_BY_CONTEXT, &step, &c, done);
+    if (status == GNOMON_OK && !*done && c.device != NULL) { /* it has failed */
+        gnomon_operator_destroy(f->op);
+        gnomon_free(ctx, f->s);
+        f->op = NULL;
+        f->s = NULL;
+    }
     gnomon_operator_destroy(c.psi);
     gnomon_free(ctx, c.job.lengths);
     return status;

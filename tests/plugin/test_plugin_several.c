@@ -176,7 +176,23 @@ static void failing(void **state)
         assert_string_equal(gnomon_last_error(ctx), text);
         assert_memory_equal(y.data, old, 3000 * sizeof *old);
     }
+    /* auto goes on without them, and says why */
+    gnomon_context *automatic = make("auto:all", 0, NULL), *cpu = make("cpu", 0, NULL);
+    float *const wanted = malloc(3000 * sizeof *wanted);
+    assert_non_null(wanted);
+    gnomon_matrix by_cpu = gnomon_matrix_rowmajor(wanted, GNOMON_F32, 1000, 3);
+    OK(cpu, gnomon_sketch(cpu, op, &x, &by_cpu, NULL));
+    OK(automatic, gnomon_sketch(automatic, op, &x, &y, NULL));
+    assert_int_equal(gnomon_context_worked_on(automatic), GNOMON_DEVICE_CPU);
+    assert_string_equal(gnomon_context_declined(automatic), "slow failed: device 3: it is on fire");
+    assert_memory_equal(y.data, wanted, 3000 * sizeof *wanted);
     unsetenv("GNOMON_TEST_FAILS");
+    OK(automatic, gnomon_sketch(automatic, op, &x, &y, NULL));
+    assert_int_equal(gnomon_context_worked_on(automatic), GNOMON_DEVICE_PLUGIN);
+    assert_string_equal(gnomon_context_declined(automatic), "");
+    gnomon_context_destroy(automatic);
+    gnomon_context_destroy(cpu);
+    free(wanted);
     gnomon_context *stopping = make("slow:all", 0, stops);
     assert_int_equal(gnomon_sketch(stopping, op, &x, &y, NULL), GNOMON_ERROR_CANCELLED);
     gnomon_operator_destroy(op);
