@@ -127,8 +127,15 @@ static gnomon_status together(void *const *states, int count, char *text, size_t
             if (error != cudaSuccess || !can) continue;
             error = cudaDeviceEnablePeerAccess(other, 0);
             cudaGetLastError();
-            if (error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled)
-                on.s->others |= 1ull << other;
+            if (error != cudaSuccess && error != cudaErrorPeerAccessAlreadyEnabled) continue;
+            /* what is taken from the other's pool, too */
+            cudaMemAccessDesc access = {};
+            access.location.type = cudaMemLocationTypeDevice;
+            access.location.id = gpu->device;
+            access.flags = cudaMemAccessFlagsProtReadWrite;
+            GCU_TRY(why,
+                    cudaMemPoolSetAccess(static_cast<gcu_state *>(states[o])->pool, &access, 1));
+            on.s->others |= 1ull << other;
         }
     }
     return GNOMON_OK;

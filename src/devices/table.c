@@ -217,7 +217,79 @@ static gnomon_status stream_finish(void *state, void *opened, const gnomon_matri
     return gnomon_shares_run(&t->s.parts, finish_part, t, why, why_size);
 }
 
-/* ---- jobs of the first device ---- */
+/* ---- products ---- */
+
+typedef struct multiplying {
+    gnomon_shares parts;
+    const gnomon_gemm_job *job;
+    bool by_columns; /* of the product, where it has more of them than rows */
+} multiplying;
+
+/* A part of a matrix whose rows, or columns, are divided. */
+static gnomon_matrix lines_of(const gnomon_matrix *m, bool columns, const gnomon_share *part)
+{
+    const gnomon_matrix turned = columns ? gnomon_matrix_transposed(m) : *m;
+    const gnomon_matrix rows = gnomon_rows(&turned, part->first, part->count);
+    return columns ? gnomon_matrix_transposed(&rows) : rows;
+}
+
+static gnomon_status multiply_part(gnomon_share *part, void *arg)
+{
+    const multiplying *m = arg;
+    gnomon_gemm_job job = *m->job;
+    const gnomon_matrix of = lines_of(m->by_columns ? job.b : job.a, m->by_columns, part);
+    const gnomon_matrix c = lines_of(job.c, m->by_columns, part);
+    if (m->by_columns)
+        job.b = &of;
+    else
+        job.a = &of;
+    job.whole_rows = job.c->rows;
+    job.whole_cols = job.c->cols;
+    job.c = &c;
+    if (part->device > 0) job.stream = NULL; /* the first device's */
+    job.memory_limit = share_of(job.memory_limit, &m->parts);
+    job.host = &part->host;
+    return part->devices->of->gemm(part->state, &job, part->why, sizeof part->why);
+}
+
+/* Whether each device has its part of a matrix where it can use it as it lies: a copy is aligned
+ * otherwise, perhaps, and multiplied in another way. */
+static bool each_has_its_part(const multiplying *m, const gnomon_matrix *x, bool whole)
+{
+    for (int i = 0; i < m->parts.count && x->memory != GNOMON_HOST; i++) {
+        const gnomon_share *part = &m->parts.part[i];
+        const gnomon_matrix own = whole ? *x : lines_of(x, m->by_columns, part);
+        if (part->devices->of->holds != NULL && !part->devices->of->holds(part->state, &own))
+            return false;
+    }
+    return true;
+}
+
+/* Whether a copy without gaps is aligned as it is. */
+static bool is_tight(const gnomon_matrix *m)
+{
+    const int64_t size = (int64_t)gnomon_dtype_size(m->dtype);
+    const bool by_rows = m->col_stride == 1;
+    const int64_t length = by_rows ? m->cols : m->rows;
+    return (by_rows ? m->row_stride : m->col_stride) == length && (by_rows || m->row_stride == 1) &&
+           length * size % 16 == 0 && (uintptr_t)m->data % 256 == 0;
+}
+
+/* Multiplications and additions below which others are no gain, of views in a device's memory and
+ * of those on the host. */
+static const double worth_there = 4e10, worth_here = 2e9;
+
+static bool is_divided(const multiplying *m)
+{
+    const gnomon_gemm_job *job = m->job;
+    const gnomon_matrix *lines = m->by_columns ? job->b : job->a;
+    const gnomon_matrix *other = m->by_columns ? job->a : job->b;
+    const bool there = lines->memory != GNOMON_HOST || job->c->memory != GNOMON_HOST;
+    const double flops = 2.0 * (double)job->c->rows * (double)job->c->cols * (double)job->a->cols;
+    return flops >= (there ? worth_there : worth_here) && each_has_its_part(m, lines, false) &&
+           each_has_its_part(m, job->c, false) &&
+           (is_tight(other) || each_has_its_part(m, other, true));
+}
 
 static int gemm_supports(void *state, const gnomon_gemm_job *job, char *why, size_t why_size)
 {
@@ -225,11 +297,24 @@ static int gemm_supports(void *state, const gnomon_gemm_job *job, char *why, siz
     return d->of->gemm_supports(d->state[0], job, why, why_size);
 }
 
+/* Divided by the product's rows, or columns: no sum is cut. */
 static gnomon_status gemm(void *state, const gnomon_gemm_job *job, char *why, size_t why_size)
 {
-    const gnomon_devices *d = state;
-    return d->of->gemm(d->state[0], job, why, why_size);
+    gnomon_devices *d = state;
+    multiplying m = {.job = job, .by_columns = job->c->cols > job->c->rows};
+    const int64_t lines = m.by_columns ? job->c->cols : job->c->rows;
+    gnomon_shares_by_rows(&m.parts, d, job->host, lines);
+    if (m.parts.count > 1 && !is_divided(&m)) gnomon_shares_first(&m.parts, lines);
+    const bool there = job->a->memory != GNOMON_HOST || job->b->memory != GNOMON_HOST ||
+                       job->c->memory != GNOMON_HOST;
+    if (m.parts.count > 1 && there) {
+        const gnomon_status status = gnomon_devices_await(d, job->stream, why, why_size);
+        if (status != GNOMON_OK) return status;
+    }
+    return gnomon_shares_run(&m.parts, multiply_part, &m, why, why_size);
 }
+
+/* ---- factorisations ---- */
 
 static int svd_supports(void *state, const gnomon_svd_job *job, char *why, size_t why_size)
 {
@@ -237,9 +322,19 @@ static int svd_supports(void *state, const gnomon_svd_job *job, char *why, size_
     return d->of->svd_supports(d->state[0], job, why, why_size);
 }
 
+/* The first device does it, and gives the others what it divides: products alone, between which
+ * all of them meet. */
 static gnomon_status svd(void *state, gnomon_svd_job *job, char *why, size_t why_size)
 {
-    const gnomon_devices *d = state;
+    gnomon_devices *d = state;
+    const gnomon_matrix *a = job->a;
+    if (a->memory != GNOMON_HOST && d->count > 1) {
+        const gnomon_status status =
+            gnomon_devices_await(d, job->options->device_stream, why, why_size);
+        if (status != GNOMON_OK) return status;
+    }
+    job->others = d->state + 1;
+    job->other_count = d->count - 1;
     return d->of->svd(d->state[0], job, why, why_size);
 }
 

@@ -16,6 +16,8 @@ typedef struct gnomon_gemm_job {
     const gnomon_matrix *a, *b, *c;
     double alpha, beta;
     gnomon_gemm_form form;
+    /* Of the product that this is a part of, when not 0: the parts have the bits of the whole. */
+    int64_t whole_rows, whole_cols;
     int64_t memory_limit; /* bytes of working memory on the host */
     void *stream;         /* the caller's (CUDA: a cudaStream_t); NULL: the device's own */
     const gnomon_device_host *host; /* set for a device's call of gemm */

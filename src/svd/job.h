@@ -36,6 +36,8 @@ typedef struct gnomon_svd_job {
     const gnomon_operator *psi; /* the same for rows that are read once: of their second sketch */
     int64_t columns;            /* of the projection, at most */
     int64_t memory_limit;       /* bytes of working memory on the host */
+    void *const *others; /* states of other devices of the plugin's, which may do parts of it */
+    int other_count;
     /* With options->center, what is factored is A less the mean of its columns: */
     double *mean;     /* theirs, of the unscaled matrix, in host memory */
     int has_mean;     /* 0: a lies in the device's memory, which is read there; mean has room */

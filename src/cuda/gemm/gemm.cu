@@ -165,6 +165,19 @@ size_t gcu_gemm_work(const gcu_gemm *g)
     return g->a_run && !p.columns ? 0 : bytes;
 }
 
+bool gcu_gemm_alike(const gcu_gemm *g, const gcu_gemm *other)
+{
+    if (!supported(g) || !supported(other) || empty(g) || empty(other)) return false;
+    product p = product_of(g), q = product_of(other);
+    plan(g, &p, nullptr);
+    plan(other, &q, nullptr);
+    return p.form == q.form && p.columns == q.columns && p.skinny == q.skinny &&
+           p.three == q.three && p.to_f32 == q.to_f32 && p.swapped == q.swapped &&
+           p.l.splits == q.l.splits && p.l.split_chunks == q.l.split_chunks &&
+           p.l.quads == q.l.quads && p.l.tf32 == q.l.tf32 && (p.l.a_col == 1) == (q.l.a_col == 1) &&
+           (p.l.a_row == 1) == (q.l.a_row == 1);
+}
+
 bool gcu_gemm_packing_of(const gcu_gemm *g, gcu_gemm_packing *packing)
 {
     if (!supported(g) || empty(g) || g->a.dtype != GNOMON_F32 || g->b.dtype != GNOMON_F16)

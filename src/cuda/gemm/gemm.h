@@ -75,6 +75,10 @@ struct gcu_gemm {
  * that it takes. */
 size_t gcu_gemm_work(const gcu_gemm *g);
 
+/* Whether two products, of which each is a part of the other's whole or that whole itself, are
+ * computed in the same way: so that their sums have the same bits wherever their operands lie. */
+bool gcu_gemm_alike(const gcu_gemm *g, const gcu_gemm *other);
+
 /* Whether a_squares is taken: on Hopper, of an A that stays A and lies along k, for at most 128
  * columns. */
 bool gcu_gemm_sums_squares(const gcu_gemm *g);

@@ -28,6 +28,7 @@ struct run {
     cudaStream_t stream;
     gnomon_matrix a, b, c; /* transposed so that A is the larger one of A and B */
     gcu_place a_place, b_place, c_place;
+    int64_t whole_m, whole_n; /* of the product that this is a part of */
     plan plan;
     void *a_data[BUFFERS], *b_data, *c_data[BUFFERS], *work;
     cudaEvent_t came[BUFFERS], used[BUFFERS], done[BUFFERS], gone[BUFFERS], ready;
@@ -60,28 +61,54 @@ static gcu_gemm product_of(const run *r, const gnomon_matrix *a, const gnomon_ma
     g.alpha = r->job->alpha;
     g.beta = r->job->beta;
     g.gpu = &r->s->gpu;
-    g.whole_m = r->c.rows;
-    g.whole_n = r->c.cols;
+    g.whole_m = r->whole_m;
+    g.whole_n = r->whole_n;
     return g;
 }
 
 /* ---- memory ---- */
 
+/* A piece of a matrix that is whole_rows x whole_cols in the whole product. Its lines are aligned
+ * where that one's would be, so that the product is computed in the same way. */
 static gnomon_matrix held(const gnomon_matrix *m, gcu_place place, int64_t row, int64_t rows,
-                          int64_t col, int64_t cols, void *data)
+                          int64_t col, int64_t cols, void *data, int64_t whole_rows,
+                          int64_t whole_cols)
 {
     if (place == GCU_DEVICE) return gcu_part(m, row, rows, col, cols);
     gnomon_matrix packed = gcu_packed(m, rows, cols);
+    const gnomon_matrix whole = gcu_packed(m, whole_rows, whole_cols);
+    const bool by_rows = gnomon_abs(m->col_stride) <= gnomon_abs(m->row_stride);
+    const int64_t unit = 16 / (int64_t)gnomon_dtype_size(m->dtype);
+    int64_t *pitch = by_rows ? &packed.row_stride : &packed.col_stride;
+    const bool aligned = (by_rows ? whole.row_stride : whole.col_stride) % unit == 0;
+    while ((*pitch % unit == 0) != aligned)
+        ++*pitch;
     packed.data = data;
     return packed;
+}
+
+static gnomon_matrix held_a(const run *r, int64_t row, int64_t rows, void *data)
+{
+    return held(&r->a, r->a_place, row, rows, 0, r->a.cols, data, r->whole_m, r->a.cols);
+}
+
+static gnomon_matrix held_b(const run *r, int64_t col, int64_t cols, void *data)
+{
+    return held(&r->b, r->b_place, 0, r->b.rows, col, cols, data, r->b.rows, r->whole_n);
+}
+
+static gnomon_matrix held_c(const run *r, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                            void *data)
+{
+    return held(&r->c, r->c_place, row, rows, col, cols, data, r->whole_m, r->whole_n);
 }
 
 static void size_up(run *r, plan *p)
 {
     const int64_t k = r->a.cols;
-    const gnomon_matrix a = held(&r->a, r->a_place, 0, p->rows, 0, k, nullptr);
-    const gnomon_matrix b = held(&r->b, r->b_place, 0, k, 0, p->cols, nullptr);
-    const gnomon_matrix c = held(&r->c, r->c_place, 0, p->rows, 0, p->cols, nullptr);
+    const gnomon_matrix a = held_a(r, 0, p->rows, nullptr);
+    const gnomon_matrix b = held_b(r, 0, p->cols, nullptr);
+    const gnomon_matrix c = held_c(r, 0, p->rows, 0, p->cols, nullptr);
     const bool read = k > 0 && r->job->alpha != 0.0;
     const bool one = p->rows == r->c.rows && p->cols == r->c.cols;
     const gcu_gemm g = product_of(r, &a, &b, &c);
@@ -156,7 +183,7 @@ static cudaError_t alloc_all(run *r)
 /* Rows of A on the GPU; 'which' of the buffers. Kernels wait for them. */
 static gnomon_status bring_a(run *r, int64_t row, int64_t rows, int which, gnomon_matrix *a)
 {
-    *a = held(&r->a, r->a_place, row, rows, 0, r->a.cols, r->a_data[which]);
+    *a = held_a(r, row, rows, r->a_data[which]);
     if (r->plan.as == 0) return GNOMON_OK;
     const gnomon_matrix from = gcu_part(&r->a, row, rows, 0, r->a.cols);
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->in, r->used[which], 0));
@@ -171,7 +198,7 @@ static gnomon_status bring_a(run *r, int64_t row, int64_t rows, int which, gnomo
 /* Columns of B, in the kernels' stream: the columns before are in use until then. */
 static gnomon_status bring_b(run *r, int64_t col, int64_t cols, gnomon_matrix *b)
 {
-    *b = held(&r->b, r->b_place, 0, r->b.rows, col, cols, r->b_data);
+    *b = held_b(r, col, cols, r->b_data);
     if (r->plan.b_bytes == 0) return GNOMON_OK;
     const gnomon_matrix from = gcu_part(&r->b, 0, r->b.rows, col, cols);
     return gcu_upload(r->s, r->transfer, &from, r->b_place, b, r->stream, r->why);
@@ -179,8 +206,7 @@ static gnomon_status bring_b(run *r, int64_t col, int64_t cols, gnomon_matrix *b
 
 static gnomon_status start(run *r, const piece *p, const gnomon_matrix *a, const gnomon_matrix *b)
 {
-    const gnomon_matrix c =
-        held(&r->c, r->c_place, p->row, p->rows, p->col, p->cols, r->c_data[p->which]);
+    const gnomon_matrix c = held_c(r, p->row, p->rows, p->col, p->cols, r->c_data[p->which]);
     if (r->plan.cs) GCU_TRY(r->why, cudaStreamWaitEvent(r->stream, r->gone[p->which], 0));
     if (r->plan.cs && r->job->beta != 0.0) {
         const gnomon_matrix old = gcu_part(&r->c, p->row, p->rows, p->col, p->cols);
@@ -198,8 +224,7 @@ static gnomon_status start(run *r, const piece *p, const gnomon_matrix *a, const
 static gnomon_status hand_over(run *r, const piece *p)
 {
     if (p->rows == 0 || !r->plan.cs) return GNOMON_OK;
-    const gnomon_matrix from =
-        held(&r->c, r->c_place, p->row, p->rows, p->col, p->cols, r->c_data[p->which]);
+    const gnomon_matrix from = held_c(r, p->row, p->rows, p->col, p->cols, r->c_data[p->which]);
     const gnomon_matrix to = gcu_part(&r->c, p->row, p->rows, p->col, p->cols);
     GCU_TRY(r->why, cudaStreamWaitEvent(r->s->out, r->done[p->which], 0));
     const gnomon_status status =
@@ -224,7 +249,7 @@ static gnomon_status all_pieces(run *r)
             const piece p = {row, gnomon_min(plan->rows, rows - row), col,
                              gnomon_min(plan->cols, cols - col), which};
             if (plan->as == 1 && col > 0) /* all there since the first time */
-                a = held(&r->a, r->a_place, row, p.rows, 0, r->a.cols, r->a_data[0]);
+                a = held_a(r, row, p.rows, r->a_data[0]);
             else
                 status = bring_a(r, row, p.rows, plan->as == BUFFERS ? which : 0, &a);
             if (status == GNOMON_OK) status = start(r, &p, &a, &b);
@@ -250,7 +275,11 @@ static gnomon_status work(run *r)
     if (status == GNOMON_OK) status = gcu_place_of(r->s, job->c, "c", &r->c_place, r->why);
     if (status != GNOMON_OK || job->c->rows == 0 || job->c->cols == 0) return status;
     /* The larger one passes by in batches of rows, the smaller one stays. */
-    const bool swapped = job->a->rows < job->b->cols;
+    const int64_t rows = job->whole_rows ? job->whole_rows : job->c->rows;
+    const int64_t cols = job->whole_cols ? job->whole_cols : job->c->cols;
+    const bool swapped = rows < cols;
+    r->whole_m = swapped ? cols : rows;
+    r->whole_n = swapped ? rows : cols;
     r->a = swapped ? gnomon_matrix_transposed(job->b) : *job->a;
     r->b = swapped ? gnomon_matrix_transposed(job->a) : *job->b;
     r->c = swapped ? gnomon_matrix_transposed(job->c) : *job->c;

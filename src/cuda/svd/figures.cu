@@ -61,7 +61,13 @@ gnomon_status gcu_svd_add_figures(gcu_svd *v, const gnomon_matrix *a, gcu_svd_sc
         GCU_TRY(v->why,
                 gcu_svd_f64_scan(static_cast<const double *>(a->data), lines, length, pitch,
                                  static_cast<gcu_svd_f64_figures *>(l->figures), v->stream));
-    else
+    bool shared = v->f64;
+    if (!v->f64 && a->data == v->a.data && a->rows == v->m && a->cols == v->n) {
+        const gnomon_status status =
+            gcu_svd_shares_scan(v, lines, length, pitch, l->figures, &shared);
+        if (status != GNOMON_OK) return status;
+    }
+    if (!shared)
         GCU_TRY(v->why, gcu_svd_scan(static_cast<const float *>(a->data), lines, length, pitch,
                                      static_cast<gcu_svd_figures *>(l->figures) + 1,
                                      static_cast<gcu_svd_figures *>(l->figures), v->stream));

@@ -161,11 +161,11 @@ int64_t gcu_svd_units(int64_t lines, int64_t length)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    scan_kernel(const float *data, int64_t length, int64_t pitch, int64_t each, int64_t units,
-                gcu_svd_figures *partial)
+    scan_kernel(const float *data, int64_t length, int64_t pitch, int64_t each, int64_t first,
+                int64_t end, gcu_svd_figures *partial)
 {
     __shared__ unsigned bits;
-    for (int64_t u = blockIdx.x; u < units; u += gridDim.x) {
+    for (int64_t u = first + blockIdx.x; u < end; u += gridDim.x) {
         const int64_t line = u / each, from = u % each * UNIT;
         const int64_t count = length - from < UNIT ? length - from : UNIT;
         const float *p = data + line * pitch + from;
@@ -221,14 +221,29 @@ static __global__ void total_kernel(const gcu_svd_figures *partial, int64_t coun
     if (threadIdx.x == 0) *total = {squares, bits};
 }
 
+cudaError_t gcu_svd_scan_units(const float *data, int64_t length, int64_t pitch, int64_t first,
+                               int64_t end, gcu_svd_figures *partial, cudaStream_t stream)
+{
+    const int64_t count = end - first;
+    if (count == 0) return cudaSuccess;
+    scan_kernel<<<(unsigned)(count < 1 << 16 ? count : 1 << 16), THREADS, 0, stream>>>(
+        data, length, pitch, (length + UNIT - 1) / UNIT, first, end, partial);
+    return cudaGetLastError();
+}
+
+cudaError_t gcu_svd_scan_total(const gcu_svd_figures *partial, int64_t units,
+                               gcu_svd_figures *total, cudaStream_t stream)
+{
+    total_kernel<<<1, STATS_THREADS, 0, stream>>>(partial, units, total);
+    return cudaGetLastError();
+}
+
 cudaError_t gcu_svd_scan(const float *data, int64_t lines, int64_t length, int64_t pitch,
                          gcu_svd_figures *partial, gcu_svd_figures *total, cudaStream_t stream)
 {
     const int64_t units = gcu_svd_units(lines, length);
-    scan_kernel<<<(unsigned)(units < 1 << 16 ? units : 1 << 16), THREADS, 0, stream>>>(
-        data, length, pitch, (length + UNIT - 1) / UNIT, units, partial);
-    total_kernel<<<1, STATS_THREADS, 0, stream>>>(partial, units, total);
-    return cudaGetLastError();
+    const cudaError_t error = gcu_svd_scan_units(data, length, pitch, 0, units, partial, stream);
+    return error == cudaSuccess ? gcu_svd_scan_total(partial, units, total, stream) : error;
 }
 
 /* A block a column. */

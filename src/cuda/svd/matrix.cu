@@ -75,6 +75,14 @@ static gcu_gemm in_runs(const gcu_svd *v, bool transposed, int64_t columns, gnom
     return g;
 }
 
+/* The same of any A that is there as a whole. */
+static gcu_gemm of_whole(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
+{
+    gcu_gemm g = in_runs(v, transposed, columns, dtype);
+    if (!v->run) g.a = operand(&v->a, transposed);
+    return g;
+}
+
 gnomon_status gcu_svd_times(gcu_svd *v, int64_t m, int64_t n, int64_t k, double alpha,
                             const void *a, bool a_transposed, const void *b, bool b_transposed,
                             double beta, void *c)
@@ -144,6 +152,14 @@ gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomo
     multiplication m = {transposed, w, dtype, columns, out};
     v->job->passes++;
     if (v->job->csr) return gcu_svd_sparse_multiply(v, transposed, w, dtype, columns, out);
+    if (v->shares.count) {
+        gcu_gemm g = of_whole(v, transposed, columns, dtype);
+        bool done = false;
+        g.b.data = w;
+        g.c = static_cast<float *>(out);
+        const gnomon_status status = gcu_svd_shares_product(v, transposed, &g, &done);
+        if (status != GNOMON_OK || done) return status;
+    }
     if (!v->run) return gcu_svd_each(v, multiply_block, &m);
     gcu_gemm g = in_runs(v, transposed, columns, dtype);
     g.b = {w, dtype, columns, 1};
@@ -151,12 +167,12 @@ gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomo
     return run(v, &g);
 }
 
-/* The same of any A that is there as a whole. */
-static gcu_gemm of_whole(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
+/* Enqueues the product of all of A, by several GPUs where there are any. */
+static gnomon_status run_shared(gcu_svd *v, bool transposed, const gcu_gemm *g)
 {
-    gcu_gemm g = in_runs(v, transposed, columns, dtype);
-    if (!v->run) g.a = operand(&v->a, transposed);
-    return g;
+    bool done = false;
+    const gnomon_status status = gcu_svd_shares_product(v, transposed, g, &done);
+    return status != GNOMON_OK || done ? status : run(v, g);
 }
 
 bool gcu_svd_packing(const gcu_svd *v, bool transposed, int64_t columns, gcu_gemm_packing *packing)
@@ -173,7 +189,7 @@ gnomon_status gcu_svd_multiply_packed(gcu_svd *v, bool transposed, const void *w
     g.b_packed = w;
     g.c = out;
     v->job->passes++;
-    return run(v, &g);
+    return run_shared(v, transposed, &g);
 }
 
 /* A times the operator's rows [0, columns), whose entries are made where the product packs them. */
@@ -227,11 +243,14 @@ static gnomon_status fetch(gcu_svd *v)
         return status == GNOMON_OK ? gcu_svd_scaled_copy(v, a, 0, &v->a) : status;
     }
     gnomon_matrix there = gcu_packed(a, a->rows, a->cols);
+    bool done = false;
     status = gcu_svd_alloc(v, gcu_packed_bytes(&there), &there.data);
     if (status != GNOMON_OK) return status;
-    const gcu_transfer transfer = gcu_transfer_of(v->job);
-    status = gcu_upload(v->s, transfer, a, place, &there, v->stream, v->why);
     v->a = there;
+    const gcu_transfer transfer = gcu_transfer_of(v->job);
+    if (a->dtype == gcu_svd_type(v) && !v->mean) status = gcu_svd_shares_bring(v, place, &done);
+    if (status == GNOMON_OK && !done)
+        status = gcu_upload(v->s, transfer, a, place, &there, v->stream, v->why);
     if (status != GNOMON_OK || (a->dtype == gcu_svd_type(v) && !v->mean)) return status;
     if (a->dtype != gcu_svd_type(v)) status = own(v, &there, &v->a);
     return status == GNOMON_OK ? gcu_svd_centered_copy(v, &there, &v->a) : status;
@@ -291,7 +310,8 @@ gnomon_status gcu_svd_bring(gcu_svd *v, bool apart)
     gnomon_status status = found ? gcu_svd_bring_mean(v) : GNOMON_OK;
     if (status != GNOMON_OK) return status;
     if (v->job->csr) return gcu_svd_sparse_bring(v);
-    status = apart ? gcu_svd_blocks_open(v) : fetch(v);
+    if (!apart) status = gcu_svd_shares_open(v);
+    if (status == GNOMON_OK) status = apart ? gcu_svd_blocks_open(v) : fetch(v);
     if (status != GNOMON_OK || !centered || found) return status;
     status = scan(v, &norm, &largest);
     if (status != GNOMON_OK) return status;
@@ -317,9 +337,10 @@ gnomon_status gcu_svd_check(gcu_svd *v)
     gnomon_status status = scan(v, &norm, &largest);
     if (status != GNOMON_OK) return status;
     gcu_svd_set_scale(v, norm, largest);
-    if (v->job->exponent == before) return GNOMON_OK;
-    status = scale(v, v->job->exponent - before);
-    return status == GNOMON_OK && v->f64 ? scan(v, &v->job->norm, &largest) : status;
+    const bool scaled = v->job->exponent != before;
+    if (scaled) status = scale(v, v->job->exponent - before);
+    if (status == GNOMON_OK && scaled && v->f64) status = scan(v, &v->job->norm, &largest);
+    return status == GNOMON_OK ? gcu_svd_shares_fill(v, scaled) : status;
 }
 
 gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_scan_state *l)
@@ -435,7 +456,7 @@ gnomon_status gcu_svd_project(gcu_svd *v, int64_t columns)
         g.c = v->y;
         g.a_squares = v->squares;
         v->job->passes++;
-        return run(v, &g);
+        return run_shared(v, false, &g);
     }
     if (dtype != 0) {
         /* Made once for all blocks, and for sparse rows, where fp16 holds the entries in fp16;

@@ -311,7 +311,7 @@ gnomon_status gcu_svd_job(gcu_state *s, gnomon_svd_job *job, gcu_why why)
     double seconds[GCU_PHASES];
     const gnomon_status worked = work(&v);
     if (v.blocks.rows) gcu_svd_blocks_close(&v);
-    const gnomon_status status = gcu_svd_close(&v, seconds, worked);
+    const gnomon_status status = gcu_svd_close(&v, seconds, gcu_svd_shares_close(&v, worked));
     job->project_seconds = seconds[GCU_PROJECT];
     job->power_seconds = seconds[GCU_POWER];
     job->orthonormalise_seconds = seconds[GCU_ORTHONORMALISE];

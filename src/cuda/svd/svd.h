@@ -55,6 +55,28 @@ struct gcu_svd_blocks {
     bool begun;
 };
 
+/* What one of several GPUs has of A: rows, whose products are rows of A w, and columns, whose
+ * products are rows of A^T w. So no sum is cut. */
+enum gcu_svd_side { GCU_SVD_ROWS, GCU_SVD_COLUMNS, GCU_SVD_SIDES };
+enum { GCU_SVD_SHARES_MOST = 16 };
+struct gcu_svd_share {
+    gcu_state *s;
+    int64_t first[GCU_SVD_SIDES], count[GCU_SVD_SIDES];
+    gnomon_matrix side[GCU_SVD_SIDES]; /* in its own memory */
+    void *held[GCU_SVD_SIDES];         /* that was taken for it */
+    bool there[GCU_SVD_SIDES];
+    cudaEvent_t came[GCU_SVD_SIDES], done;
+    void *w, *work; /* the other factor; work space */
+    float *out;
+    size_t w_bytes, work_bytes, out_bytes;
+};
+struct gcu_svd_shares {
+    int count;   /* 0: nothing is divided */
+    bool spread; /* A lies in the memory of several GPUs */
+    cudaEvent_t asked;
+    gcu_svd_share of[GCU_SVD_SHARES_MOST]; /* the first one is that of the factorisation's own */
+};
+
 /* Lists that are long, cut into parts. */
 struct gcu_svd_long {
     unsigned *counts; /* of lines and parts, while they are found */
@@ -98,6 +120,7 @@ struct gcu_svd {
     gcu_laps laps;
 
     gcu_svd_blocks blocks;
+    gcu_svd_shares shares;
     bool f64;
 
     double *mean; /* on the GPU: what a's rows are to be less, of the unscaled matrix or, of sparse
@@ -304,6 +327,23 @@ gnomon_status gcu_svd_residual(gcu_svd *v, const void *b, const void *c, bool c_
 gnomon_status gcu_svd_draw(gcu_svd *v, const gnomon_operator *op, int64_t first, int64_t count,
                            int64_t col, int64_t cols, void *to);
 
+/* ---- svd/shares.cu: products that several GPUs divide ---- */
+
+/* Decides whether they do, before A comes, and how. */
+gnomon_status gcu_svd_shares_open(gcu_svd *v);
+/* A dense matrix of the work's type on the host to v->a, whose memory is there: each GPU's link
+ * brings some rows. *done false: it is not divided. */
+gnomon_status gcu_svd_shares_bring(gcu_svd *v, gcu_place place, bool *done);
+/* Every GPU gets what it lacks of v->a, which is as it stays; 'scaled': other numbers than those
+ * that came. */
+gnomon_status gcu_svd_shares_fill(gcu_svd *v, bool scaled);
+/* The product g of all of A, or A^T, by all of them; *done false: by none. */
+gnomon_status gcu_svd_shares_product(gcu_svd *v, bool transposed, const gcu_gemm *g, bool *done);
+/* The figures of all of v->a, of whose units each scans those of its rows. */
+gnomon_status gcu_svd_shares_scan(gcu_svd *v, int64_t lines, int64_t length, int64_t pitch,
+                                  void *figures, bool *done);
+gnomon_status gcu_svd_shares_close(gcu_svd *v, gnomon_status status);
+
 /* ---- svd/center.cu: the mean of the columns ---- */
 
 /* v->mean = the job's. */
@@ -421,6 +461,11 @@ struct gcu_svd_figures {
 };
 cudaError_t gcu_svd_scan(const float *data, int64_t lines, int64_t length, int64_t pitch,
                          gcu_svd_figures *partial, gcu_svd_figures *total, cudaStream_t stream);
+/* The two steps of that: partial[first, end), and the total of all of them. */
+cudaError_t gcu_svd_scan_units(const float *data, int64_t length, int64_t pitch, int64_t first,
+                               int64_t end, gcu_svd_figures *partial, cudaStream_t stream);
+cudaError_t gcu_svd_scan_total(const gcu_svd_figures *partial, int64_t units,
+                               gcu_svd_figures *total, cudaStream_t stream);
 /* to (row-major or, with across, column-major, pitch elements a line) = (from - mean) * 2^-exponent
  * with a mean for each column; NULL: none. */
 cudaError_t gcu_svd_convert(const gnomon_matrix *from, const double *mean, int exponent,
