@@ -1,6 +1,6 @@
 """Jobs on one GPU and on all of one host: times, their ratio, how long each GPU was at work, and whether the bytes agree.
 
-usage: several.py RECORD.json [--rounds 7] [--scale 1] [--only links|join|search|project]
+usage: several.py RECORD.json [--rounds 7] [--scale 1] [--only links|join|search|project|gemm|svd]
 
 Needs NumPy, PyTorch and two GPUs. GNOMON_LIBRARY and GNOMON_PLUGIN_DIR say where library and plugin are. First the links
 are measured, each alone and all at once: page-locked memory to each GPU and back, and GPU 0 to the others. Then each case
@@ -113,6 +113,9 @@ def arrays_of(x):
 def clear(y):
     if isinstance(y, Spread):
         y._copy("cuMemsetD8_v2", ctypes.c_uint64(y.address), ctypes.c_ubyte(255), ctypes.c_size_t(y.shape[0] * y.shape[1] * 4))
+    elif isinstance(y, tuple):
+        for one in y:
+            clear(one)
     elif y is not None:
         y.fill(np.nan) if isinstance(y, np.ndarray) else y.fill_(float("nan"))
     torch.cuda.synchronize()
@@ -123,7 +126,7 @@ def same(a, b):
                                     for x, y in zip(a, b))
 
 
-# ---- jobs ----
+# ---- jobs: what they return brings the result out of the library's memory, which is not within the time ----
 
 
 def check(context, status):
@@ -139,7 +142,36 @@ def sketcher(op, x, y, allow):
 
     def run(context, kept=(x, y)):
         check(context, lib.gnomon_sketch(context.handle, op.handle, ctypes.byref(a), ctypes.byref(b), ctypes.byref(options)))
-        return y
+        return lambda: y
+    return run
+
+
+def multiplier(x, w, y):
+    a, b, c = view_of(x), view_of(w), view_of(y)
+
+    def run(context, kept=(x, w, y)):
+        check(context, lib.gnomon_gemm(context.handle, ctypes.byref(a), ctypes.byref(b), ctypes.byref(c), None))
+        return lambda: y
+    return run
+
+
+def factoriser(x, rank, power, u, vt):
+    options = _abi.gnomon_svd_options()
+    lib.gnomon_svd_options_init(ctypes.byref(options), ctypes.sizeof(options))
+    a, left, right = view_of(x), view_of(u), view_of(vt)
+    options.rank, options.power = rank, power
+    options.u, options.vt = ctypes.pointer(left), ctypes.pointer(right)
+
+    def run(context, kept=(x, u, vt)):
+        found = _abi.gnomon_svd(struct_size=ctypes.sizeof(_abi.gnomon_svd))
+        check(context, lib.gnomon_svd_dense(context.handle, ctypes.byref(a), ctypes.byref(options), ctypes.byref(found)))
+
+        def take():
+            s = np.ctypeslib.as_array(found.s, (rank,)).copy()
+            bounds = np.array([found.norm, found.residual_bound, found.spectral_bound])
+            lib.gnomon_svd_free(context.handle, ctypes.byref(found))
+            return u, vt, s, bounds
+        return take
     return run
 
 
@@ -153,10 +185,13 @@ def searcher(base, queries, k):
         found = _abi.gnomon_neighbors(struct_size=ctypes.sizeof(_abi.gnomon_neighbors))
         check(context, lib.gnomon_neighbors_exact(context.handle, ctypes.byref(a), ctypes.byref(b), ctypes.byref(options),
                                                   ctypes.byref(found)))
-        count = queries.shape[0] * k
-        result = (np.ctypeslib.as_array(found.ids, (count,)).copy(), np.ctypeslib.as_array(found.distances, (count,)).copy())
-        lib.gnomon_neighbors_free(context.handle, ctypes.byref(found))
-        return result
+
+        def take():
+            count = queries.shape[0] * k
+            result = (np.ctypeslib.as_array(found.ids, (count,)).copy(), np.ctypeslib.as_array(found.distances, (count,)).copy())
+            lib.gnomon_neighbors_free(context.handle, ctypes.byref(found))
+            return result
+        return take
     return run
 
 
@@ -175,11 +210,14 @@ def joiner(p, threshold):
         side = _abi.gnomon_join_side(dense=ctypes.pointer(a))
         check(context, lib.gnomon_join_collect_sides(context.handle, ctypes.byref(side), None, ctypes.byref(options), 0,
                                                      ctypes.byref(pairs), None))
-        result = (np.ctypeslib.as_array(pairs.columns, (pairs.count,)).copy(),
-                  np.ctypeslib.as_array(pairs.distances, (pairs.count,)).copy(),
-                  np.ctypeslib.as_array(pairs.offsets, (pairs.rows + 1,)).copy())
-        lib.gnomon_pairs_free(context.handle, ctypes.byref(pairs))
-        return result
+
+        def take():
+            result = (np.ctypeslib.as_array(pairs.columns, (pairs.count,)).copy(),
+                      np.ctypeslib.as_array(pairs.distances, (pairs.count,)).copy(),
+                      np.ctypeslib.as_array(pairs.offsets, (pairs.rows + 1,)).copy())
+            lib.gnomon_pairs_free(context.handle, ctypes.byref(pairs))
+            return result
+        return take
     return run
 
 
@@ -190,7 +228,7 @@ def counter(p, threshold):
     def run(context, kept=p):
         told = _abi.gnomon_join_result(struct_size=ctypes.sizeof(_abi.gnomon_join_result))
         check(context, lib.gnomon_join(context.handle, ctypes.byref(a), None, ctypes.byref(options), ctypes.byref(told)))
-        return np.array([told.pairs])
+        return lambda: np.array([told.pairs])
     return run
 
 
@@ -229,8 +267,9 @@ class Load(threading.Thread):
 
 def timed(run, context):
     begin = time.perf_counter()
-    result = run(context)
-    return time.perf_counter() - begin, result
+    take = run(context)
+    elapsed = time.perf_counter() - begin
+    return elapsed, take()
 
 
 def case(name, run, contexts, rounds, y=None, alone=None, **facts):
@@ -250,7 +289,7 @@ def case(name, run, contexts, rounds, y=None, alone=None, **facts):
     load.start()
     until = time.perf_counter() + 0.6
     while time.perf_counter() < until:
-        run(contexts[1])
+        run(contexts[1])()
     shares = load.end()
     result = {"name": name, **facts, "one": one, "all": all_, "ratio": float(np.median(one) / np.median(all_)), "same_bytes": agree,
               "shares": shares}
@@ -346,8 +385,43 @@ def main():
         add("search", searcher(locked, asked, 10), n=n, d=128, queries=10000, k=10, place="page-locked")
         add("search", searcher(locked, asked[:100].copy(), 10), n=n, d=128, queries=100, k=10, place="page-locked")
         del base, queries, there, asked, locked
+    # products
+    if a.only in (None, "gemm"):
+        m, k, n = 131072 // a.scale, 4096, 1024
+        x, w = torch.randn(m, k, device="cuda:0", generator=draw), torch.randn(k, n, device="cuda:0", generator=draw)
+        pinned, host, w_host = torch.empty(m, k, pin_memory=True), x.cpu().numpy(), w.cpu().numpy()
+        pinned.copy_(x)
+        spread, spread_y, y = Spread((m, k)).fill(x), Spread((m, n)), torch.empty(m, n, device="cuda:0")
+        y_host, y_pinned = np.empty((m, n), np.float32), torch.empty(m, n, pin_memory=True)
+        on_first = multiplier(x, w, y)
+        add("gemm", multiplier(spread, w, spread_y), y=spread_y, alone=on_first, m=m, k=k, n=n, place="spread")
+        add("gemm", multiplier(pinned, w, y_pinned), y=y_pinned, m=m, k=k, n=n, place="page-locked")
+        add("gemm", multiplier(host, w_host, y_host), y=y_host, m=m, k=k, n=n, place="host")
+        del x, w, pinned, host, w_host, spread, spread_y, y, y_host, y_pinned, on_first
+        torch.cuda.empty_cache()
+    # factorisations
+    if a.only in (None, "svd"):
+        n, rank = 32768 // a.scale, 512 // a.scale
+        left, right = (torch.randn(n, 2 * rank, device="cuda:0", generator=draw) for _ in range(2))
+        x = (left * (1 + torch.arange(2 * rank, device="cuda:0")) ** -1.0) @ right.T
+        x += 0.01 * torch.randn(n, n, device="cuda:0", generator=draw)
+        x = x.contiguous()
+        u, vt = torch.empty(n, rank, device="cuda:0"), torch.empty(rank, n, device="cuda:0")
+        spread, pinned, host = Spread((n, n)).fill(x), torch.empty(n, n, pin_memory=True), x.cpu().numpy()
+        pinned.copy_(x)
+        u_host, vt_host = np.empty((n, rank), np.float32), np.empty((rank, n), np.float32)
+        for power in (6, 2):
+            on_first = factoriser(x, rank, power, u, vt)
+            add("svd", factoriser(spread, rank, power, u, vt), y=(u, vt), alone=on_first, n=n, rank=rank, power=power, place="spread")
+            add("svd", on_first, y=(u, vt), n=n, rank=rank, power=power, place="GPU 0")
+            add("svd", factoriser(pinned, rank, power, u_host, vt_host), y=(u_host, vt_host), n=n, rank=rank, power=power,
+                place="page-locked")
+            add("svd", factoriser(host, rank, power, u_host, vt_host), y=(u_host, vt_host), n=n, rank=rank, power=power, place="host")
+        del left, right, x, u, vt, spread, pinned, host, u_host, vt_host, on_first
+        torch.cuda.empty_cache()
     # projections
     if a.only not in (None, "project"):
+        keep(finished=True)
         return
     n, d, k = 131072 // a.scale, 4096, 1024
     x = torch.randn(n, d, device="cuda:0", generator=draw)
