@@ -95,7 +95,8 @@ static void gram_range(const sums *s, int64_t from, int64_t end, char *scratch, 
     for (int64_t i = from; i < end; i++) {
         const int64_t cols = gnomon_min(SLICE, s->strips.columns - i * SLICE);
         gnomon_strip_to_f64(&s->strips, s->a, s->mode, i * SLICE, cols, (double *)(void *)scratch);
-        gnomon_blas_gram(length, cols, (const double *)(const void *)scratch, length, place);
+        gnomon_blas_gram(length, cols, (const double *)(const void *)scratch, length, place,
+                         length);
     }
 }
 

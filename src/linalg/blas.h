@@ -38,8 +38,9 @@ void gnomon_blas_gemm(bool f64, bool transpose_a, bool transpose_b, int64_t m, i
                       double alpha, const void *a, int64_t lda, const void *b, int64_t ldb,
                       double beta, void *c, int64_t ldc);
 
-/* The upper triangle of C (n x n) += A^T A, A: rows x n. */
-void gnomon_blas_gram(int64_t n, int64_t rows, const double *a, int64_t lda, double *c);
+/* The upper triangle of C (n x n, its rows ldc apart) += A^T A, A: rows x n. */
+void gnomon_blas_gram(int64_t n, int64_t rows, const double *a, int64_t lda, double *c,
+                      int64_t ldc);
 
 /* A = R^T R in place of A's upper triangle (n x n); false when A is not positive definite. */
 bool gnomon_blas_cholesky(int64_t n, double *a);

@@ -80,12 +80,13 @@ static gnomon_status step(gnomon_context *ctx, const gnomon_tall *y, double *r, 
 }
 
 /* r = later * r, upper triangles. */
-static gnomon_status accumulate(gnomon_context *ctx, int64_t n, const double *later, double *r)
+static gnomon_status accumulate(gnomon_context *ctx, int64_t n, double *later, double *r)
 {
     double *copy = NULL;
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof *copy, "a triangle", &copy));
     memcpy(copy, r, (size_t)(n * n) * sizeof *r);
-    gnomon_blas_gemm(true, false, false, n, n, n, 1.0, later, n, copy, n, 0.0, r, n);
+    const gnomon_tall left = {later, n, n, true}, out = {r, n, n, true};
+    gnomon_tall_multiply(ctx, 1.0, &left, copy, 0.0, &out);
     gnomon_free(ctx, copy);
     return GNOMON_OK;
 }

@@ -7,9 +7,20 @@
 #include "linalg/blas.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
-enum { BLOCK = 1024, GRAM_SLICE = 512, SLICE = 256, RANGES = 32 };
+enum {
+    BLOCK = 1024,
+    GRAM_SLICE = 512,
+    RANGES = 32, /* sums over rows */
+    UNIT = 128,  /* rows of such a range at least */
+    STRIP = 64,  /* columns of a strip at least */
+    SLICE = 256, /* rows of a product's task at most, */
+    LEAST = 64,  /* and at least */
+    PARTS = 32,  /* tasks of a product where there are rows for as many */
+    SIGNS = 16   /* columns of a task, a line of a cache */
+};
 
 gnomon_status gnomon_tall_make(gnomon_context *ctx, bool f64, int64_t rows, int64_t cols, bool zero,
                                const char *what, gnomon_tall *t)
@@ -62,104 +73,155 @@ static bool all_finite(const double *x, int64_t count)
 }
 
 /* Sums over rows: the rows are cut into a few ranges, each task sums one into a place of its own,
- * and the places are added in their order. How many ranges depends on the shape alone, few enough
- * that the places stay small. */
+ * and the places are added in their order. Where the places would be large there are fewer, and
+ * tasks take strips of a's columns. How all is cut depends on the shape alone. */
 typedef struct sums {
     const gnomon_tall *a, *b; /* b NULL: a's Gram matrix */
-    int64_t ranges, blocks;   /* blocks of rows in all */
-    int64_t numbers;          /* a place's */
+    int64_t ranges, units;    /* units of 'unit' rows in all */
+    int64_t unit, strip;      /* rows, columns of a */
+    int64_t numbers, cols;    /* a place's, and those of its row */
     double *places;
     void *scratch; /* one a worker */
     size_t scratch_bytes;
+    double *gram;
+    atomic_bool infinite;
 } sums;
+
+/* Rows [row, row + rows) of the Gram matrix's rows [col, end): its columns from col on. */
+static void add_gram(const sums *s, int64_t row, int64_t rows, int64_t col, int64_t end,
+                     double *scratch, double *place)
+{
+    const gnomon_tall *a = s->a;
+    const int64_t n = a->cols, width = end - col, rest = n - end;
+    const double *slice = scratch;
+    int64_t lda = n - col;
+    if (a->f64) {
+        slice = (const double *)gnomon_tall_row(a, row) + col;
+        lda = n;
+    } else {
+        for (int64_t i = 0; i < rows; i++)
+            to_f64(false, lda, (const float *)gnomon_tall_row(a, row + i) + col, scratch + i * lda);
+    }
+    gnomon_blas_gram(width, rows, slice, lda, place + col * n + col, n);
+    gnomon_blas_gemm(true, true, false, width, rest, rows, 1.0, slice, lda, slice + width, lda, 1.0,
+                     place + col * n + end, n);
+}
+
+/* The same of a^T b. */
+static void add_cross(const sums *s, int64_t row, int64_t rows, int64_t col, int64_t end,
+                      void *scratch, double *place)
+{
+    const gnomon_tall *a = s->a, *b = s->b;
+    const char *left = (const char *)gnomon_tall_row(a, row);
+    gnomon_blas_gemm(a->f64, true, false, end - col, b->cols, rows, 1.0,
+                     left + (size_t)col * gnomon_tall_size(a->f64), a->cols,
+                     gnomon_tall_row(b, row), b->cols, 0.0, scratch, b->cols);
+    double *to = place + col * b->cols;
+    for (int64_t i = 0; i < (end - col) * b->cols; i++)
+        to[i] += a->f64 ? ((const double *)scratch)[i] : ((const float *)scratch)[i];
+}
 
 static void sum_range(void *arg, int64_t task, int worker)
 {
     const sums *s = arg;
-    const gnomon_tall *a = s->a, *b = s->b;
-    double *place = s->places + task * s->numbers;
+    const int64_t range = task % s->ranges, col = task / s->ranges * s->strip;
+    const int64_t last = gnomon_min(col + s->strip, s->a->cols);
+    const int64_t slice = s->b == NULL ? GRAM_SLICE : BLOCK;
+    double *place = s->places + range * s->numbers;
     char *scratch = (char *)s->scratch + (size_t)worker * s->scratch_bytes;
-    const int64_t end = gnomon_min((task + 1) * s->blocks / s->ranges * BLOCK, a->rows);
-    memset(place, 0, (size_t)s->numbers * sizeof *place);
-    for (int64_t row = task * s->blocks / s->ranges * BLOCK; row < end;) {
-        if (b == NULL) {
-            const int64_t rows = gnomon_min(GRAM_SLICE, end - row);
-            const double *slice = (const double *)gnomon_tall_row(a, row);
-            if (!a->f64) {
-                to_f64(false, rows * a->cols, gnomon_tall_row(a, row), (double *)scratch);
-                slice = (const double *)scratch;
-            }
-            gnomon_blas_gram(a->cols, rows, slice, a->cols, place);
-            row += rows;
-        } else {
-            const int64_t rows = gnomon_min(BLOCK, end - row);
-            gnomon_blas_gemm(a->f64, true, false, a->cols, b->cols, rows, 1.0,
-                             gnomon_tall_row(a, row), a->cols, gnomon_tall_row(b, row), b->cols,
-                             0.0, scratch, b->cols);
-            for (int64_t i = 0; i < s->numbers; i++)
-                place[i] += a->f64 ? ((const double *)scratch)[i] : ((const float *)scratch)[i];
-            row += rows;
-        }
+    const int64_t end = gnomon_min((range + 1) * s->units / s->ranges * s->unit, s->a->rows);
+    memset(place + col * s->cols, 0, (size_t)((last - col) * s->cols) * sizeof *place);
+    for (int64_t row = range * s->units / s->ranges * s->unit, rows; row < end; row += rows) {
+        rows = gnomon_min(slice, end - row);
+        if (s->b == NULL)
+            add_gram(s, row, rows, col, last, (double *)(void *)scratch, place);
+        else
+            add_cross(s, row, rows, col, last, scratch, place);
     }
 }
 
-/* *out: the summed places, to be freed. */
-static gnomon_status sum_rows(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b,
-                              double **out)
+/* The first place += the others, a row of it. */
+static void add_places(void *arg, int64_t row, int worker)
 {
-    sums s = {.a = a, .b = b, .blocks = (a->rows + BLOCK - 1) / BLOCK};
+    (void)worker;
+    const sums *s = arg;
+    double *to = s->places + row * s->cols;
+    for (int64_t r = 1; r < s->ranges; r++) {
+        const double *from = to + r * s->numbers;
+        for (int64_t j = 0; j < s->cols; j++)
+            to[j] += from[j];
+    }
+}
+
+static void cut_sums(sums *s)
+{
+    const int64_t rows = s->a->rows, cols = s->a->cols;
+    s->unit = rows < RANGES * BLOCK ? UNIT : BLOCK;
+    s->units = (rows + s->unit - 1) / s->unit;
+    s->ranges = ((int64_t)1 << 22) / (s->numbers > 0 ? s->numbers : 1);
+    s->ranges = s->ranges < 2 ? 2 : s->ranges > RANGES ? RANGES : s->ranges;
+    if (s->ranges > s->units) s->ranges = s->units > 0 ? s->units : 1;
+    const int64_t strips = gnomon_max(gnomon_min(RANGES / s->ranges, cols / STRIP), 1);
+    s->strip = gnomon_max((cols + strips - 1) / strips, 1);
+}
+
+/* s->places: the sum in the first one, to be freed. */
+static gnomon_status sum_rows(gnomon_context *ctx, sums *s)
+{
+    const gnomon_tall *a = s->a, *b = s->b;
     int64_t total, scratch;
-    *out = NULL;
-    GNOMON_FAIL_IF(!gnomon_mul(a->cols, b != NULL ? b->cols : a->cols, &s.numbers), ctx,
-                   GNOMON_ERROR_OVERFLOW, "the columns' product does not fit 63 bits");
-    s.ranges = ((int64_t)1 << 22) / (s.numbers > 0 ? s.numbers : 1);
-    s.ranges = s.ranges < 2 ? 2 : s.ranges > RANGES ? RANGES : s.ranges;
-    if (s.ranges > s.blocks) s.ranges = s.blocks > 0 ? s.blocks : 1;
-    scratch = b != NULL ? s.numbers : GRAM_SLICE * a->cols;
-    s.scratch_bytes = (size_t)scratch * sizeof(double);
-    GNOMON_FAIL_IF(!gnomon_mul(s.ranges, s.numbers, &total) ||
+    s->cols = b != NULL ? b->cols : a->cols;
+    GNOMON_FAIL_IF(!gnomon_mul(a->cols, s->cols, &s->numbers), ctx, GNOMON_ERROR_OVERFLOW,
+                   "the columns' product does not fit 63 bits");
+    cut_sums(s);
+    scratch = b != NULL ? s->strip * s->cols : GRAM_SLICE * a->cols;
+    s->scratch_bytes = (size_t)scratch * sizeof(double);
+    GNOMON_FAIL_IF(!gnomon_mul(s->ranges, s->numbers, &total) ||
                        !gnomon_mul(scratch, gnomon_context_threads(ctx), &scratch),
                    ctx, GNOMON_ERROR_OVERFLOW, "the columns' product does not fit 63 bits");
-    GNOMON_TRY(gnomon_alloc(ctx, total, sizeof(double), "sums over rows", &s.places));
+    GNOMON_TRY(gnomon_alloc(ctx, total, sizeof(double), "sums over rows", &s->places));
     gnomon_status status =
-        gnomon_alloc(ctx, scratch, sizeof(double), "a block of rows", &s.scratch);
+        gnomon_alloc(ctx, scratch, sizeof(double), "a block of rows", &s->scratch);
     if (status != GNOMON_OK) {
-        gnomon_free(ctx, s.places);
+        gnomon_free(ctx, s->places);
         return status;
     }
-    gnomon_parallel(ctx, s.ranges, sum_range, &s);
-    for (int64_t r = 1; r < s.ranges; r++) {
-        const double *place = s.places + r * s.numbers;
-        for (int64_t i = 0; i < s.numbers; i++)
-            s.places[i] += place[i];
-    }
-    gnomon_free(ctx, s.scratch);
-    *out = s.places;
+    gnomon_parallel(ctx, s->ranges * ((a->cols + s->strip - 1) / s->strip), sum_range, s);
+    gnomon_parallel(ctx, a->cols, add_places, s);
+    gnomon_free(ctx, s->scratch);
     return GNOMON_OK;
+}
+
+/* A row of the Gram matrix from the sum's upper triangle. */
+static void mirror(void *arg, int64_t row, int worker)
+{
+    (void)worker;
+    sums *s = arg;
+    const int64_t n = s->cols;
+    double *to = s->gram + row * n;
+    for (int64_t j = 0; j < n; j++)
+        to[j] = s->places[j < row ? j * n + row : row * n + j];
+    if (!all_finite(to, n)) atomic_store_explicit(&s->infinite, true, memory_order_relaxed);
 }
 
 gnomon_status gnomon_tall_gram(gnomon_context *ctx, const gnomon_tall *t, double *gram,
                                bool *finite)
 {
-    const int64_t n = t->cols;
-    double *sum;
-    GNOMON_TRY(sum_rows(ctx, t, NULL, &sum));
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = i; j < n; j++)
-            gram[i * n + j] = gram[j * n + i] = sum[i * n + j];
-    }
-    gnomon_free(ctx, sum);
-    *finite = all_finite(gram, n * n);
+    sums s = {.a = t, .gram = gram};
+    GNOMON_TRY(sum_rows(ctx, &s));
+    gnomon_parallel(ctx, t->cols, mirror, &s);
+    gnomon_free(ctx, s.places);
+    *finite = !atomic_load(&s.infinite);
     return GNOMON_OK;
 }
 
 gnomon_status gnomon_tall_cross(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b,
                                 void *c)
 {
-    double *sum;
-    GNOMON_TRY(sum_rows(ctx, a, b, &sum));
-    gnomon_f64_to_type(a->f64, a->cols * b->cols, sum, c);
-    gnomon_free(ctx, sum);
+    sums s = {.a = a, .b = b};
+    GNOMON_TRY(sum_rows(ctx, &s));
+    gnomon_f64_to_type(a->f64, a->cols * b->cols, s.places, c);
+    gnomon_free(ctx, s.places);
     return GNOMON_OK;
 }
 
@@ -167,13 +229,20 @@ typedef struct blocks {
     double alpha, beta;
     const gnomon_tall *a, *out;
     const void *m;
-    int64_t col;
+    int64_t col, slice;
     double *scratch;
 } blocks;
 
+/* Rows of a task: enough tasks for many threads, and of a size that the shape alone gives. */
+static int64_t slice_of(const gnomon_tall *t)
+{
+    const int64_t rows = gnomon_round_up((t->rows + PARTS - 1) / PARTS, LEAST);
+    return gnomon_max(gnomon_min(rows, SLICE), LEAST);
+}
+
 static int64_t block_count(const gnomon_tall *t)
 {
-    return (t->rows + SLICE - 1) / SLICE;
+    return (t->rows + slice_of(t) - 1) / slice_of(t);
 }
 
 /* From so many columns on a product with the inverse is two to three times as fast as a division by
@@ -184,8 +253,8 @@ static void divide_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const blocks *b = arg;
-    const int64_t row = task * SLICE;
-    gnomon_blas_divide(b->a->f64, gnomon_min(SLICE, b->a->rows - row), b->a->cols, b->m,
+    const int64_t row = task * b->slice;
+    gnomon_blas_divide(b->a->f64, gnomon_min(b->slice, b->a->rows - row), b->a->cols, b->m,
                        gnomon_tall_row(b->a, row), b->a->cols);
 }
 
@@ -193,16 +262,16 @@ static void triangle_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const blocks *b = arg;
-    const int64_t row = task * SLICE;
-    gnomon_blas_triangle(b->a->f64, gnomon_min(SLICE, b->a->rows - row), b->a->cols, b->m,
+    const int64_t row = task * b->slice;
+    gnomon_blas_triangle(b->a->f64, gnomon_min(b->slice, b->a->rows - row), b->a->cols, b->m,
                          gnomon_tall_row(b->a, row), b->a->cols);
 }
 
 static void triangle_block_f64(void *arg, int64_t task, int worker)
 {
     const blocks *b = arg;
-    const int64_t row = task * SLICE, rows = gnomon_min(SLICE, b->a->rows - row);
-    double *in = b->scratch + worker * SLICE * b->a->cols;
+    const int64_t row = task * b->slice, rows = gnomon_min(b->slice, b->a->rows - row);
+    double *in = b->scratch + worker * b->slice * b->a->cols;
     to_f64(b->a->f64, rows * b->a->cols, gnomon_tall_row(b->a, row), in);
     gnomon_blas_triangle(true, rows, b->a->cols, b->m, in, b->a->cols);
     gnomon_f64_to_type(b->a->f64, rows * b->a->cols, in, gnomon_tall_row(b->a, row));
@@ -230,8 +299,8 @@ static gnomon_status invert(gnomon_context *ctx, const gnomon_tall *t, const dou
 static gnomon_status divide_by(gnomon_context *ctx, const gnomon_tall *t, const double *r,
                                void (*block)(void *, int64_t, int))
 {
-    blocks b = {.a = t};
     void *converted = NULL;
+    blocks b = {.a = t, .slice = slice_of(t)};
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(t->cols, t->cols), gnomon_tall_size(t->f64),
                             "a triangle", &converted));
     gnomon_f64_to_type(t->f64, t->cols * t->cols, r, converted);
@@ -256,11 +325,11 @@ gnomon_status gnomon_tall_divide(gnomon_context *ctx, const gnomon_tall *t, cons
 gnomon_status gnomon_tall_divide_f64(gnomon_context *ctx, const gnomon_tall *t, const double *r,
                                      bool *done)
 {
-    blocks b = {.a = t};
+    blocks b = {.a = t, .slice = slice_of(t)};
     double *inverse = NULL;
     gnomon_status status = invert(ctx, t, r, &inverse, done);
     if (status == GNOMON_OK && *done)
-        status = gnomon_alloc(ctx, gnomon_times(gnomon_context_threads(ctx) * SLICE, t->cols),
+        status = gnomon_alloc(ctx, gnomon_times(gnomon_context_threads(ctx) * b.slice, t->cols),
                               sizeof *b.scratch, "blocks of rows", &b.scratch);
     b.m = inverse;
     if (status == GNOMON_OK && *done) gnomon_parallel(ctx, block_count(t), triangle_block_f64, &b);
@@ -273,8 +342,8 @@ static void multiply_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const blocks *b = arg;
-    const int64_t row = task * SLICE;
-    gnomon_blas_gemm(b->a->f64, false, false, gnomon_min(SLICE, b->a->rows - row), b->out->cols,
+    const int64_t row = task * b->slice;
+    gnomon_blas_gemm(b->a->f64, false, false, gnomon_min(b->slice, b->a->rows - row), b->out->cols,
                      b->a->cols, b->alpha, gnomon_tall_row(b->a, row), b->a->cols, b->m,
                      b->out->cols, b->beta, gnomon_tall_row(b->out, row), b->out->cols);
 }
@@ -282,16 +351,16 @@ static void multiply_block(void *arg, int64_t task, int worker)
 void gnomon_tall_multiply(gnomon_context *ctx, double alpha, const gnomon_tall *a, const void *m,
                           double beta, const gnomon_tall *out)
 {
-    blocks b = {.alpha = alpha, .beta = beta, .a = a, .out = out, .m = m};
+    blocks b = {.alpha = alpha, .beta = beta, .a = a, .out = out, .m = m, .slice = slice_of(a)};
     gnomon_parallel(ctx, block_count(a), multiply_block, &b);
 }
 
 static void multiply_block_f64(void *arg, int64_t task, int worker)
 {
     const blocks *b = arg;
-    const int64_t row = task * SLICE, rows = gnomon_min(SLICE, b->a->rows - row);
+    const int64_t row = task * b->slice, rows = gnomon_min(b->slice, b->a->rows - row);
     const int64_t n = b->a->cols, k = b->out->cols;
-    double *in = b->scratch + worker * SLICE * (n + k), *out = in + SLICE * n;
+    double *in = b->scratch + worker * b->slice * (n + k), *out = in + b->slice * n;
     to_f64(b->a->f64, rows * n, gnomon_tall_row(b->a, row), in);
     gnomon_blas_gemm(true, false, false, rows, k, n, 1.0, in, n, b->m, k, 0.0, out, k);
     gnomon_f64_to_type(b->out->f64, rows * k, out, gnomon_tall_row(b->out, row));
@@ -300,9 +369,9 @@ static void multiply_block_f64(void *arg, int64_t task, int worker)
 gnomon_status gnomon_tall_multiply_f64(gnomon_context *ctx, const gnomon_tall *a, const double *m,
                                        const gnomon_tall *out)
 {
-    blocks b = {.a = a, .out = out, .m = m};
+    blocks b = {.a = a, .out = out, .m = m, .slice = slice_of(a)};
     GNOMON_TRY(gnomon_alloc(
-        ctx, gnomon_times(gnomon_context_threads(ctx) * SLICE, gnomon_plus(a->cols, out->cols)),
+        ctx, gnomon_times(gnomon_context_threads(ctx) * b.slice, gnomon_plus(a->cols, out->cols)),
         sizeof *b.scratch, "blocks of rows", &b.scratch));
     gnomon_parallel(ctx, block_count(a), multiply_block_f64, &b);
     gnomon_free(ctx, b.scratch);
@@ -325,8 +394,8 @@ static void place_block(void *arg, int64_t task, int worker)
     (void)worker;
     const blocks *b = arg;
     const size_t size = gnomon_tall_size(b->a->f64);
-    const int64_t end = gnomon_min((task + 1) * SLICE, b->a->rows);
-    for (int64_t i = task * SLICE; i < end; i++)
+    const int64_t end = gnomon_min((task + 1) * b->slice, b->a->rows);
+    for (int64_t i = task * b->slice; i < end; i++)
         memcpy((char *)gnomon_tall_row(b->out, i) + (size_t)b->col * size, gnomon_tall_row(b->a, i),
                (size_t)b->a->cols * size);
 }
@@ -334,7 +403,7 @@ static void place_block(void *arg, int64_t task, int worker)
 void gnomon_tall_place(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out,
                        int64_t col)
 {
-    blocks b = {.a = a, .out = out, .col = col};
+    blocks b = {.a = a, .out = out, .col = col, .slice = slice_of(a)};
     gnomon_parallel(ctx, block_count(a), place_block, &b);
 }
 
@@ -343,8 +412,8 @@ static void copy_block(void *arg, int64_t task, int worker)
     (void)worker;
     const blocks *b = arg;
     const size_t size = gnomon_tall_size(b->a->f64);
-    const int64_t end = gnomon_min((task + 1) * SLICE, b->a->rows);
-    for (int64_t i = task * SLICE; i < end; i++)
+    const int64_t end = gnomon_min((task + 1) * b->slice, b->a->rows);
+    for (int64_t i = task * b->slice; i < end; i++)
         memcpy(gnomon_tall_row(b->out, i), (char *)gnomon_tall_row(b->a, i) + (size_t)b->col * size,
                (size_t)b->out->cols * size);
 }
@@ -352,7 +421,7 @@ static void copy_block(void *arg, int64_t task, int worker)
 void gnomon_tall_columns(gnomon_context *ctx, const gnomon_tall *a, int64_t col,
                          const gnomon_tall *out)
 {
-    blocks b = {.a = a, .out = out, .col = col};
+    blocks b = {.a = a, .out = out, .col = col, .slice = slice_of(a)};
     gnomon_parallel(ctx, block_count(a), copy_block, &b);
 }
 
@@ -360,7 +429,8 @@ static void convert_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const blocks *b = arg;
-    const int64_t row = task * SLICE, count = gnomon_min(SLICE, b->a->rows - row) * b->a->cols;
+    const int64_t row = task * b->slice;
+    const int64_t count = gnomon_min(b->slice, b->a->rows - row) * b->a->cols;
     const void *from = gnomon_tall_row(b->a, row);
     void *to = gnomon_tall_row(b->out, row);
     if (b->a->f64)
@@ -371,7 +441,7 @@ static void convert_block(void *arg, int64_t task, int worker)
 
 void gnomon_tall_convert(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out)
 {
-    blocks b = {.a = a, .out = out};
+    blocks b = {.a = a, .out = out, .slice = slice_of(a)};
     gnomon_parallel(ctx, block_count(a), convert_block, &b);
 }
 
@@ -411,16 +481,16 @@ void gnomon_tall_norms(gnomon_context *ctx, const gnomon_tall *t, double *norms)
     gnomon_parallel(ctx, t->cols, measure_column, &l);
 }
 
-/* Blocks of rows in their order, since the first of equal entries counts. */
-#define DEFINE_EXTREMES(name, type)                                           \
-    static void name(const type *p, int64_t rows, int64_t cols, double *most) \
-    {                                                                         \
-        for (int64_t i = 0; i < rows; i++) {                                  \
-            for (int64_t j = 0; j < cols; j++) {                              \
-                const double x = (double)p[i * cols + j];                     \
-                most[j] = fabs(x) > fabs(most[j]) ? x : most[j];              \
-            }                                                                 \
-        }                                                                     \
+/* The first of equal entries counts. */
+#define DEFINE_EXTREMES(name, type)                                                       \
+    static void name(const type *p, int64_t rows, int64_t ld, int64_t cols, double *most) \
+    {                                                                                     \
+        for (int64_t i = 0; i < rows; i++) {                                              \
+            for (int64_t j = 0; j < cols; j++) {                                          \
+                const double x = (double)p[i * ld + j];                                   \
+                most[j] = fabs(x) > fabs(most[j]) ? x : most[j];                          \
+            }                                                                             \
+        }                                                                                 \
     }
 
 DEFINE_EXTREMES(extremes_f32, float)
@@ -428,15 +498,31 @@ DEFINE_EXTREMES(extremes_f64, double)
 
 typedef struct flip {
     const gnomon_tall *t;
-    const bool *down;
+    bool *down;
+    int64_t slice;
 } flip;
+
+/* Some columns: whether the entry of the largest magnitude is negative. */
+static void find_signs(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const flip *u = arg;
+    const int64_t col = task * SIGNS, cols = gnomon_min(SIGNS, u->t->cols - col);
+    double most[SIGNS] = {0};
+    if (u->t->f64)
+        extremes_f64((const double *)u->t->data + col, u->t->rows, u->t->cols, cols, most);
+    else
+        extremes_f32((const float *)u->t->data + col, u->t->rows, u->t->cols, cols, most);
+    for (int64_t j = 0; j < cols; j++)
+        u->down[col + j] = most[j] < 0;
+}
 
 static void flip_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const flip *u = arg;
-    const int64_t cols = u->t->cols, end = gnomon_min((task + 1) * SLICE, u->t->rows);
-    for (int64_t i = task * SLICE; i < end; i++) {
+    const int64_t cols = u->t->cols, end = gnomon_min((task + 1) * u->slice, u->t->rows);
+    for (int64_t i = task * u->slice; i < end; i++) {
         void *row = gnomon_tall_row(u->t, i);
         for (int64_t j = 0; j < cols; j++) {
             if (u->t->f64)
@@ -449,16 +535,8 @@ static void flip_block(void *arg, int64_t task, int worker)
 
 gnomon_status gnomon_tall_fix_signs(gnomon_context *ctx, const gnomon_tall *t, bool *down)
 {
-    double *most = NULL;
-    flip u = {t, down};
-    GNOMON_TRY(gnomon_alloc_zero(ctx, t->cols, sizeof *most, "largest entries", &most));
-    if (t->f64)
-        extremes_f64(t->data, t->rows, t->cols, most);
-    else
-        extremes_f32(t->data, t->rows, t->cols, most);
-    for (int64_t j = 0; j < t->cols; j++)
-        down[j] = most[j] < 0;
-    gnomon_free(ctx, most);
+    flip u = {t, down, slice_of(t)};
+    gnomon_parallel(ctx, (t->cols + SIGNS - 1) / SIGNS, find_signs, &u);
     gnomon_parallel(ctx, block_count(t), flip_block, &u);
     return GNOMON_OK;
 }

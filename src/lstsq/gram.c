@@ -57,7 +57,7 @@ static gnomon_status look(gnomon_solver *s, double *norms, bool *independent)
         for (int64_t i = 0; i < view.rows; i++) {
             gnomon_row_as_f64(&view, i, 0, d, rows + i % BLOCK * d);
             if ((i + 1) % BLOCK == 0 || i + 1 == view.rows)
-                gnomon_blas_gram(d, i % BLOCK + 1, rows, d, gram);
+                gnomon_blas_gram(d, i % BLOCK + 1, rows, d, gram, d);
         }
         *independent = factor(s, (double)view.rows / (double)s->n, gram, norms);
     }

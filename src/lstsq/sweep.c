@@ -98,7 +98,7 @@ static void dense_block(const sweep *w, int64_t row, int64_t rows, double *scrat
     if (w->what->gram != NULL) {
         gnomon_blas_gemm(true, true, false, d, cols, rows, 1.0, job.a, job.lda, t, cols, 1.0, z,
                          cols);
-        gnomon_blas_gram(d, rows, job.a, job.lda, z + (d + 1) * cols);
+        gnomon_blas_gram(d, rows, job.a, job.lda, z + (d + 1) * cols, d);
         return;
     }
     if (w->transposed != NULL) {

@@ -14,14 +14,21 @@
 #include <math.h>
 #include <string.h>
 
-enum { ROWS = 512, COLS = 512, SPARSE_ROWS = 64, SPARSE_COLS = GNOMON_LANES };
+enum {
+    ROWS = 512, /* of a dense product's task at most, */
+    COLS = 512,
+    LEAST_ROWS = 128, /* and at least, */
+    TASKS = 64,       /* where there are fewer tasks than this */
+    SPARSE_ROWS = 64,
+    SPARSE_COLS = GNOMON_LANES
+};
 
 typedef struct product {
     const gnomon_piece *piece;
     const gnomon_kernels *kernels; /* of sparse rows */
     bool f64;
     const gnomon_tall *in, *out;
-    int64_t row_blocks;
+    int64_t row_blocks, block; /* rows of the result a task */
     /* Of sparse rows less their mean: what is taken off each row, or mean^T times scale off each
      * column; sums of the result. */
     double *correction, *sums, scale;
@@ -53,14 +60,24 @@ static void *offset(const gnomon_tall *t, int64_t row, int64_t col)
     return (char *)gnomon_tall_row(t, row) + (size_t)col * gnomon_tall_size(t->f64);
 }
 
+/* A dense product's tasks: enough for many threads, and cut as the shape alone tells. */
+static int64_t cut_rows(product *p, int64_t rows)
+{
+    const int64_t columns = (p->in->cols + COLS - 1) / COLS;
+    const int64_t block = gnomon_round_up((rows * columns + TASKS - 1) / TASKS, LEAST_ROWS);
+    p->block = gnomon_max(gnomon_min(block, ROWS), LEAST_ROWS);
+    p->row_blocks = (rows + p->block - 1) / p->block;
+    return p->row_blocks * columns;
+}
+
 static void apply_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const product *p = arg;
     const gnomon_matrix *m = &p->piece->dense;
-    const int64_t row = task % p->row_blocks * ROWS, col = task / p->row_blocks * COLS;
+    const int64_t row = task % p->row_blocks * p->block, col = task / p->row_blocks * COLS;
     const int64_t s = p->in->cols;
-    gnomon_blas_gemm(p->f64, is_transposed(m), false, gnomon_min(ROWS, m->rows - row),
+    gnomon_blas_gemm(p->f64, is_transposed(m), false, gnomon_min(p->block, m->rows - row),
                      gnomon_min(COLS, s - col), m->cols, 1.0, entry(m, p->f64, row, 0), leading(m),
                      offset(p->in, 0, col), s, 0.0, offset(p->out, row, col), s);
 }
@@ -70,9 +87,9 @@ static void adjoint_block(void *arg, int64_t task, int worker)
     (void)worker;
     const product *p = arg;
     const gnomon_matrix *m = &p->piece->dense;
-    const int64_t row = task % p->row_blocks * ROWS, col = task / p->row_blocks * COLS;
+    const int64_t row = task % p->row_blocks * p->block, col = task / p->row_blocks * COLS;
     const int64_t s = p->in->cols;
-    gnomon_blas_gemm(p->f64, !is_transposed(m), false, gnomon_min(ROWS, m->cols - row),
+    gnomon_blas_gemm(p->f64, !is_transposed(m), false, gnomon_min(p->block, m->cols - row),
                      gnomon_min(COLS, s - col), m->rows, 1.0, entry(m, p->f64, 0, row), leading(m),
                      offset(p->in, 0, col), s, 1.0, offset(p->out, row, col), s);
 }
@@ -288,15 +305,14 @@ gnomon_status gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *
                  .kernels = gnomon_context_kernels(source->ctx),
                  .f64 = source->f64,
                  .in = w,
-                 .out = out,
-                 .row_blocks = (piece->rows + ROWS - 1) / ROWS};
+                 .out = out};
     if (piece->sparse && source->centered) return apply_centered(source, piece, w, out);
     if (is_coarse(source, w)) return multiply_coarsely(source, &piece->dense, w, 0, out);
     if (piece->sparse)
         gnomon_parallel(source->ctx, (piece->rows + SPARSE_ROWS - 1) / SPARSE_ROWS, apply_sparse,
                         &p);
     else
-        gnomon_parallel(source->ctx, p.row_blocks * ((w->cols + COLS - 1) / COLS), apply_block, &p);
+        gnomon_parallel(source->ctx, cut_rows(&p, piece->rows), apply_block, &p);
     return GNOMON_OK;
 }
 
@@ -333,8 +349,7 @@ gnomon_status gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece
                  .kernels = gnomon_context_kernels(source->ctx),
                  .f64 = source->f64,
                  .in = q,
-                 .out = z,
-                 .row_blocks = (source->cols + ROWS - 1) / ROWS};
+                 .out = z};
     if (piece->sparse && source->centered) return adjoin_centered(source, piece, q, z);
     if (is_coarse(source, q)) {
         const gnomon_matrix transposed = gnomon_matrix_transposed(&piece->dense);
@@ -343,8 +358,7 @@ gnomon_status gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece
     if (piece->sparse)
         gnomon_parallel(source->ctx, (q->cols + SPARSE_COLS - 1) / SPARSE_COLS, adjoint_sparse, &p);
     else
-        gnomon_parallel(source->ctx, p.row_blocks * ((q->cols + COLS - 1) / COLS), adjoint_block,
-                        &p);
+        gnomon_parallel(source->ctx, cut_rows(&p, source->cols), adjoint_block, &p);
     return GNOMON_OK;
 }
 

@@ -156,7 +156,7 @@ static gnomon_status values_of(energy *e, double *squares)
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, index_count, sizeof *index, "the small problem", &index);
     if (status == GNOMON_OK) {
-        gnomon_blas_gram(n, n, e->r, n, gram);
+        gnomon_blas_gram(n, n, e->r, n, gram, n);
         if (!gnomon_blas_eigenvalues(n, gram, squares, work, count, index, index_count))
             status = gnomon_fail(ctx, GNOMON_ERROR_INTERNAL,
                                  "the eigenvalues of the %lld x %lld problem did not converge",
