@@ -46,6 +46,8 @@ typedef struct gnomon_tiles {
     void *scratch; /* scratch_bytes of the kind, this worker's own */
 } gnomon_tiles;
 
+#define GNOMON_GATHERED 16 /* rows */
+
 typedef struct gnomon_kind_kernels {
     /* Columns a chunk, for this operator: chunks begin at its multiples. */
     int64_t (*chunk_cols)(const gnomon_simple *a);
@@ -68,6 +70,17 @@ typedef struct gnomon_kind_kernels {
     void (*sketch_f32)(const gnomon_panel *panel, int64_t first, int64_t count,
                        const gnomon_tiles *tiles);
     void (*sketch_f64)(const gnomon_panel *panel, int64_t first, int64_t count,
+                       const gnomon_tiles *tiles);
+    /* NULL, or the same in two steps, for kinds whose rows can't be cut because they share work: a
+     * tile of a whole chunk, where column j is at j - j mod chunk_cols, is prepared in place in
+     * 'steps' independent steps, and then any rows (first a multiple of GNOMON_GATHERED) are
+     * gathered from it. */
+    int64_t (*steps)(const gnomon_panel *panel);
+    void (*prepare_f32)(const gnomon_panel *panel, int64_t step, void *tile);
+    void (*prepare_f64)(const gnomon_panel *panel, int64_t step, void *tile);
+    void (*gather_f32)(const gnomon_panel *panel, int64_t first, int64_t count,
+                       const gnomon_tiles *tiles);
+    void (*gather_f64)(const gnomon_panel *panel, int64_t first, int64_t count,
                        const gnomon_tiles *tiles);
     /* Adjoint: here 'x' is the input side's partner: for every column of the panel
      * x[j - col] += sum over the panel's rows of value(row + i, j) * acc[i], in an order fixed by

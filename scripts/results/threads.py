@@ -15,32 +15,45 @@ def make():
     bound = {r["job"]: r["bound"] for r in record["cases"]}
     most = threads[-1]
 
-    def gain(name, t):
-        return cells[name, 1]["seconds"] / cells[name, t]["seconds"]
-
+    before = {(r["job"], r["threads"]): r for r in record.get("before", {}).get("cases", []) if "seconds" in r}
     yard = {"products": "SGEMM", "reads": "read of 1 GiB"}
+
+    def gain(times, name, t):
+        return times[name, 1]["seconds"] / times[name, t]["seconds"]
+
+    def share(times, name):
+        return gain(times, name, most) / gain(times, yard[bound[name]], most)
+
     rows, short = [], []
     for name in names:
-        beside = ""
-        if name in yard.values():
-            beside = "–"
-        else:
-            share = gain(name, most) / gain(yard[bound[name]], most)
-            beside = f"{share:.2f} ({bound[name]})"
-            if share < ASKED:
-                short.append(f"{name} ({share:.2f})")
-        rows.append([name, f"{1e3 * cells[name, 1]['seconds']:.0f}"] + [f"{gain(name, t):.2f}" if (name, t) in cells else "–" for t in threads[1:]] +
-                    [f"{cells[name, most]['busy']:.1f}", beside])
+        ceiling = name in yard.values()
+        row = [name, f"{1e3 * cells[name, 1]['seconds']:.0f}"]
+        row += [f"{gain(cells, name, t):.2f}" if (name, t) in cells else "–" for t in threads[1:]]
+        row += [f"{cells[name, most]['busy']:.1f}", "–" if ceiling else f"{gain(cells, yard[bound[name]], most):.2f} ({yard[bound[name]]})",
+                "–" if ceiling else f"{share(cells, name):.2f}"]
+        if before:
+            there = (name, 1) in before and (name, most) in before
+            row += [f"{1e3 * before[name, most]['seconds']:.1f}" if there else "–", f"{1e3 * cells[name, most]['seconds']:.1f}",
+                    f"{share(before, name):.2f}" if there and not ceiling else "–"]
+        rows.append(row)
+        if not ceiling and share(cells, name) < ASKED:
+            short.append(f"{name} ({share(cells, name):.2f})")
     text = (f"# Threads\n\nWhat each job gains from more threads on {record['cores']} cores of one {record['cpu']} "
-            f"({record['isa']}; SGEMM by {record['blas']}), commit {record['commit']}: the least of {record['rounds']} "
-            "rounds after one that isn't counted; '–' was not measured. The last column is the gain beside that of the machine itself: of SGEMM "
-            "(4096 × 4096 × 2048) where products bound the job, of a read of 1 GiB where memory does. 'Busy' is processor "
-            "seconds by wall seconds with the most threads. The program is `bench/cpu/threads.py`.\n\n")
-    text += table(["job", "1 thread, ms", *[f"{t} threads" for t in threads[1:]], "busy", "beside the machine's gain"], rows)
+            f"({record['isa']}; SGEMM by {record['blas']}), commit {record['commit']}: the least of up to {record['rounds']} "
+            "rounds, as many as half a second takes, after one that isn't counted; '–' was not measured. The ceiling is what the machine itself "
+            "gains in the same run: SGEMM (4096 × 4096 × 2048) where products bound the job, a read of 1 GiB where memory does. The share is "
+            f"the job's gain from 1 to {most} threads by the ceiling's. 'Busy' is processor seconds by wall seconds with the most threads. Jobs from file to "
+            "file are the command, its start and its files in the page cache included. The program is `bench/cpu/threads.py`.\n\n")
+    head = ["job", "1 thread, ms", *[f"{t} threads" for t in threads[1:]], "busy", "ceiling's gain", "share of the ceiling's gain"]
+    if before:
+        text += (f"The last columns compare with commit {record['before']['commit']} on the same machine just before: milliseconds with {most} "
+                 "threads, before and after, and the share before.\n\n")
+        head += [f"before, {most} threads, ms", f"after, {most} threads, ms", "share before"]
+    text += table(head, rows)
     if short:
-        text += (f"\nBelow {ASKED} of the machine's gain: " + ", ".join(short) + ".\n")
-    curves = [(name, "with linespoints", [(t, gain(name, t)) for t in threads if (name, t) in cells])
-              for name in names if name in ("SGEMM", "read of 1 GiB", "search, 10,000 queries", "join, exact",
+        text += (f"\nBelow {ASKED} of the ceiling's gain: " + ", ".join(short) + ".\n")
+    curves = [(name, "with linespoints", [(t, gain(cells, name, t)) for t in threads if (name, t) in cells])
+              for name in names if name in ("SGEMM", "read of 1 GiB", "search, 10,000 queries in 200,000 x 128", "join, exact",
                                             "svd 4096 x 4096, rank 256", "index build")]
     text += "\n" + plot("threads-cpu", "Gain from threads", "threads", "times as fast as one thread", curves,
                         more="set logscale xy 2", key="top left")

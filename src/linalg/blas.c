@@ -302,8 +302,7 @@ void gnomon_blas_gemm(bool f64, bool transpose_a, bool transpose_b, int64_t m, i
 void gnomon_blas_gram(int64_t n, int64_t rows, const double *a, int64_t lda, double *c, int64_t ldc)
 {
     keep_to_one_thread();
-    blas.dsyrk(ROW_MAJOR, UPPER, TRANSPOSE, (int)n, (int)rows, 1.0, a, (int)lda, 1.0, c,
-               (int)ldc);
+    blas.dsyrk(ROW_MAJOR, UPPER, TRANSPOSE, (int)n, (int)rows, 1.0, a, (int)lda, 1.0, c, (int)ldc);
 }
 
 bool gnomon_blas_cholesky(int64_t n, double *a)

@@ -1,6 +1,7 @@
 /* The sketch side of the engine. A window of panels is filled; then tasks, each a few tiles,
  * pack their points chunk by chunk and run the kernels over all rows; so points are read
- * once a window. With few tiles the points are packed first, for tasks that cut the rows. */
+ * once a window. With few tiles the points are packed first, for tasks that cut the rows; with one
+ * tile each task makes its rows of the operator itself and there is no window. */
 #include "project/engine.h"
 
 #include "base/arithmetic.h"
@@ -32,7 +33,8 @@ typedef struct run {
     int64_t tile, tiles;       /* the phase's */
     int64_t group;             /* tiles a task of the phase */
     int64_t panel, panels_end; /* shared: the phase's, counted in the window */
-    int64_t cuts;              /* shared: row cuts of a group */
+    int64_t cuts, steps;       /* shared: row cuts of a group, steps of a panel at most */
+    int64_t col, cols;         /* own_rows: the stretch of columns */
 } run;
 
 static void in_slots(run *r, int64_t tasks, gnomon_slot_fn fn)
@@ -122,6 +124,19 @@ static char *packed_at(const run *r, int64_t chunk, int64_t tile)
     return r->packed + (chunk * r->tiles + tile) * r->plan.tile_bytes;
 }
 
+/* Bytes before the panel's first column in a packed tile. */
+static int64_t lead_of(const run *r, const gnomon_panel *panel)
+{
+    return r->kind->steps ? panel->col % r->panels->chunk * GNOMON_LANES * r->size : 0;
+}
+
+/* A kind's rows that are cut apart. */
+static int64_t unit_of(const run *r)
+{
+    if (r->kind->steps) return GNOMON_GATHERED;
+    return r->kind->rows_multiple ? r->kind->rows_multiple : r->e->rows;
+}
+
 /* Number of the panel's chunk among those packed. */
 static int64_t packed_chunk(const run *r, const gnomon_panel *panel)
 {
@@ -138,7 +153,19 @@ static void pack_task(void *arg, int64_t task, int64_t slot)
     const gnomon_panel *panel = &r->panels->panel[r->panel + chunk * r->panels->per_chunk];
     if (from >= panel->cols) return;
     pack(r, r->tile + tile, panel->col + from, gnomon_min(PACK_COLS, panel->cols - from),
-         packed_at(r, chunk, tile) + from * GNOMON_LANES * r->size);
+         packed_at(r, chunk, tile) + lead_of(r, panel) + from * GNOMON_LANES * r->size);
+}
+
+static void prepare_task(void *arg, int64_t task, int64_t slot)
+{
+    (void)slot;
+    run *r = arg;
+    const int64_t step = task % r->steps, tile = task / r->steps % r->tiles;
+    const int64_t chunk = task / r->steps / r->tiles;
+    const gnomon_panel *panel = &r->panels->panel[r->panel + chunk * r->panels->per_chunk];
+    if (step >= r->kind->steps(panel)) return;
+    (r->e->f64 ? r->kind->prepare_f64 : r->kind->prepare_f32)(panel, step,
+                                                              packed_at(r, chunk, tile));
 }
 
 static void cut_task(void *arg, int64_t task, int64_t number)
@@ -146,8 +173,7 @@ static void cut_task(void *arg, int64_t task, int64_t number)
     run *r = arg;
     char *slot = slot_at(r, number);
     const gnomon_engine *e = r->e;
-    const int64_t unit = r->kind->rows_multiple ? r->kind->rows_multiple : e->rows;
-    const int64_t units = (e->rows - 1) / unit + 1, cut = task % r->cuts;
+    const int64_t unit = unit_of(r), units = (e->rows - 1) / unit + 1, cut = task % r->cuts;
     const int64_t begin = units * cut / r->cuts * unit;
     const int64_t end = gnomon_min(units * (cut + 1) / r->cuts * unit, e->rows);
     const int64_t tile = task / r->cuts * r->group, count = gnomon_min(r->group, r->tiles - tile);
@@ -163,8 +189,51 @@ static void cut_task(void *arg, int64_t task, int64_t number)
                                     sums_of(r, r->tile + tile) + row * GNOMON_LANES * r->size,
                                     r->plan.acc_bytes / r->size,
                                     slot + r->slot_bytes - r->plan.scratch};
-        apply(r, panel, first, last - first, &tiles);
+        if (r->kind->steps)
+            (e->f64 ? r->kind->gather_f64 : r->kind->gather_f32)(panel, first, last - first,
+                                                                 &tiles);
+        else
+            apply(r, panel, first, last - first, &tiles);
     }
+}
+
+/* Some rows of the only tile, through a stretch of columns. */
+static void own_task(void *arg, int64_t task, int64_t number)
+{
+    run *r = arg;
+    const gnomon_engine *e = r->e;
+    char *slot = slot_at(r, number);
+    const int64_t unit = r->kind->rows_multiple, units = (e->rows - 1) / unit + 1;
+    const int64_t begin = units * task / r->plan.cuts * unit;
+    const int64_t end = gnomon_min(units * (task + 1) / r->plan.cuts * unit, e->rows);
+    gnomon_panels cut;
+    gnomon_panels_cut(&cut, r->kind, e->a, e->row + begin, end - begin, r->col, r->cols, false);
+    for (int64_t i = 0; i < cut.total; i++) {
+        gnomon_panel panel = gnomon_panels_at(&cut, i);
+        panel.data = slot + r->plan.tile_bytes;
+        gnomon_panel_fill(r->kind, &panel);
+        if (i % cut.per_chunk == 0) pack(r, r->tile, panel.col, panel.cols, slot);
+        const gnomon_tiles tiles = {1,
+                                    slot,
+                                    r->chunk * GNOMON_LANES,
+                                    sums_of(r, r->tile) +
+                                        (panel.row - e->row) * GNOMON_LANES * r->size,
+                                    r->plan.acc_bytes / r->size,
+                                    slot + r->slot_bytes - r->plan.scratch};
+        apply(r, &panel, 0, panel.rows, &tiles);
+    }
+}
+
+/* Row cuts of so many tiles, as few as keep the threads at work: what a tile's task does for all of
+ * its rows is done once a cut. */
+static int64_t cuts_for(int64_t threads, int64_t tiles)
+{
+    const int64_t most = (4 * threads - 1) / tiles + 1;
+    for (int64_t cuts = 1; cuts < most; cuts++) {
+        const int64_t tasks = cuts * tiles, rounds = (tasks - 1) / threads + 1;
+        if (20 * tasks >= 19 * rounds * threads) return cuts;
+    }
+    return most;
 }
 
 /* The window, its points packed first: a few chunks at a time. */
@@ -172,10 +241,9 @@ static void shared_phases(run *r)
 {
     const gnomon_panels *p = r->panels;
     const int64_t threads = r->plan.slots;
-    const int64_t unit = r->kind->rows_multiple ? r->kind->rows_multiple : r->e->rows;
-    const int64_t units = (r->e->rows - 1) / unit + 1;
+    const int64_t unit = unit_of(r), units = (r->e->rows - 1) / unit + 1;
     r->group = 1;
-    r->cuts = gnomon_min(units, (4 * threads - 1) / r->tiles + 1);
+    r->cuts = gnomon_min(units, cuts_for(threads, r->tiles));
     /* A window that cuts a chunk holds panels of that one only. */
     const int64_t step = r->plan.shared_chunks * p->per_chunk;
     for (int64_t i = 0; i < p->count; i += step) {
@@ -183,6 +251,10 @@ static void shared_phases(run *r)
         r->panels_end = gnomon_min(p->count, i + step);
         const int64_t chunks = (r->panels_end - i - 1) / p->per_chunk + 1;
         in_slots(r, chunks * r->tiles * ((r->chunk + PACK_COLS - 1) / PACK_COLS), pack_task);
+        r->steps = 0;
+        for (int64_t c = i; r->kind->steps && c < r->panels_end; c += p->per_chunk)
+            r->steps = gnomon_max(r->steps, r->kind->steps(&p->panel[c]));
+        if (r->steps > 0) in_slots(r, chunks * r->tiles * r->steps, prepare_task);
         in_slots(r, r->tiles * r->cuts, cut_task);
     }
 }
@@ -211,6 +283,39 @@ static int64_t wave_tiles(const run *r)
     const double cols = (double)gnomon_min(e->cols, r->panels->room * r->chunk);
     const double tiles = 1e9 / (GNOMON_LANES * cols * (rows + 16));
     return tiles < (double)(4 * r->plan.slots) ? 4 * r->plan.slots : (int64_t)tiles;
+}
+
+/* Columns between two reports of progress, a multiple of the chunk. */
+static int64_t stretch(const run *r)
+{
+    const gnomon_engine *e = r->e;
+    if (!e->ctx->progress) return INT64_MAX;
+    const double rows = (double)e->rows / (e->a->kind == GNOMON_GAUSSIAN ? 1 : 8);
+    const double chunks = 1e9 / (GNOMON_LANES * (rows + 16)) / (double)r->panels->chunk;
+    return chunks < 1 ? r->panels->chunk : (int64_t)chunks * r->panels->chunk;
+}
+
+/* The only tile through all columns. */
+static gnomon_status run_own_rows(run *r, int64_t tile, int64_t total)
+{
+    gnomon_engine *e = r->e;
+    const int64_t step = stretch(r), last = e->col + e->cols;
+    r->tile = tile;
+    r->tiles = 1;
+    if (!e->sums) {
+        r->sums_first = tile;
+        clear_task(r, 0, 0);
+    }
+    for (r->col = e->col; r->col < last; r->col += r->cols) {
+        /* chunks begin at multiples: only the last column may end within one */
+        r->cols = gnomon_min(step - r->col % r->panels->chunk, last - r->col);
+        const double share = (double)(r->col - e->col) / (double)e->cols;
+        GNOMON_TRY(gnomon_engine_report(e, (int64_t)(share * (double)total), total));
+        in_slots(r, r->plan.cuts, own_task);
+        if (e->keep && atomic_load(&e->bad)) return GNOMON_OK;
+    }
+    if (!e->sums) store_task(r, 0, 0);
+    return GNOMON_OK;
 }
 
 /* Tiles [begin, end) through all panels. */
@@ -253,13 +358,15 @@ static gnomon_status run_all(run *r)
     if (!e->whole) {
         gnomon_panels_cut(&r->own, r->kind, e->a, e->row, e->rows, e->col, e->cols, plan->smallest);
         r->panels = &r->own;
-        GNOMON_TRY(gnomon_panels_open(e->ctx, &r->own, plan->window));
+        if (!plan->own_rows) GNOMON_TRY(gnomon_panels_open(e->ctx, &r->own, plan->window));
     }
     const int64_t begin = e->in.begin / GNOMON_LANES, end = gnomon_tiles_of(e->in.end);
     const int64_t batch = plan->batch ? plan->batch : end - begin;
     r->chunk = gnomon_min(r->panels->chunk, e->cols);
     r->slot_bytes = plan->scratch;
-    if (!plan->shared)
+    if (plan->own_rows)
+        r->slot_bytes += plan->tile_bytes + plan->panel_bytes;
+    else if (!plan->shared)
         r->slot_bytes += plan->group * (plan->tile_bytes + (plan->direct ? plan->acc_bytes : 0));
     GNOMON_TRY(
         gnomon_alloc(e->ctx, plan->slots, (size_t)r->slot_bytes, "tiles of points", &r->slots));
@@ -274,6 +381,7 @@ static gnomon_status run_all(run *r)
     }
     int64_t done = 0;
     const int64_t total = (end - begin) * r->panels->total;
+    if (plan->own_rows) return run_own_rows(r, begin, total);
     for (int64_t tile = begin; tile < end; tile += batch)
         GNOMON_TRY(run_batch(r, tile, gnomon_min(end, tile + batch), &done, total));
     return GNOMON_OK;

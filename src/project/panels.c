@@ -21,7 +21,7 @@ void gnomon_panels_cut(gnomon_panels *p, const gnomon_kind_kernels *kind, const 
     p->total = p->per_chunk * p->chunks;
 }
 
-static gnomon_panel panel_at(const gnomon_panels *p, int64_t number)
+gnomon_panel gnomon_panels_at(const gnomon_panels *p, int64_t number)
 {
     const int64_t c = p->col / p->chunk + number / p->per_chunk;
     const int64_t r = number % p->per_chunk * p->panel_rows;
@@ -32,6 +32,14 @@ static gnomon_panel panel_at(const gnomon_panels *p, int64_t number)
                           .rows = gnomon_min(p->panel_rows, p->rows - r),
                           .col = begin,
                           .cols = end - begin};
+}
+
+void gnomon_panel_fill(const gnomon_kind_kernels *kind, const gnomon_panel *panel)
+{
+    const int64_t pieces = kind->pieces(panel);
+    for (int64_t i = 0; i < pieces; i++)
+        kind->fill(panel, i);
+    if (kind->seal) kind->seal(panel);
 }
 
 static int64_t bytes_of(const gnomon_panels *p, int64_t rows, int64_t cols)
@@ -123,7 +131,7 @@ void gnomon_panels_load(gnomon_context *ctx, gnomon_panels *p, int64_t first)
     p->count = count;
     int64_t pieces = 0, used = 0;
     for (int64_t i = 0; i < count; i++) {
-        p->panel[i] = panel_at(p, first + i);
+        p->panel[i] = gnomon_panels_at(p, first + i);
         p->panel[i].data = p->data + used;
         used += bytes_of(p, p->panel[i].rows, p->panel[i].cols);
         p->pieces[i] = pieces;

@@ -30,6 +30,10 @@ typedef struct gnomon_panels {
 void gnomon_panels_cut(gnomon_panels *p, const gnomon_kind_kernels *kind, const gnomon_simple *a,
                        int64_t row, int64_t rows, int64_t col, int64_t cols, bool smallest);
 
+/* Panel 'number', without data; and the panel filled, on the caller's thread alone. */
+gnomon_panel gnomon_panels_at(const gnomon_panels *p, int64_t number);
+void gnomon_panel_fill(const gnomon_kind_kernels *kind, const gnomon_panel *panel);
+
 /* Bytes of the largest panel, and of the widest chunk's panels. */
 int64_t gnomon_panels_largest(const gnomon_panels *p);
 int64_t gnomon_panels_chunk_bytes(const gnomon_panels *p);

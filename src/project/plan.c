@@ -42,6 +42,28 @@ static void choose_slots(gnomon_plan *p, int64_t threads, int64_t tiles, bool ac
     if (p->slots * slot_bytes(p, 1) > bytes) p->slots = gnomon_max(1, bytes / slot_bytes(p, 1));
 }
 
+/* One tile, of up to 16 points: each thread takes some of the rows, makes those of the operator for
+ * itself and packs the points for itself, so that no thread waits for another or reads what another
+ * has just written. False when the memory does not suffice. */
+static bool plan_own_rows(const gnomon_engine *e, const gnomon_kind_kernels *kind, int64_t threads,
+                          gnomon_plan *p)
+{
+    const int64_t unit = kind->rows_multiple, units = (e->rows - 1) / unit + 1;
+    const int64_t cuts = gnomon_min(units, threads);
+    gnomon_panels cut;
+    gnomon_panels_cut(&cut, kind, e->a, e->row, gnomon_min((units - 1) / cuts + 1, units) * unit,
+                      e->col, e->cols, false);
+    const int64_t panel = gnomon_round_up(gnomon_panels_largest(&cut), GNOMON_ALIGN);
+    const int64_t slot = p->tile_bytes + panel + p->scratch;
+    if (cuts < 2 || slot > e->memory / 2 / cuts || p->acc_bytes > e->memory / 4) return false;
+    p->own_rows = true;
+    p->cuts = p->slots = cuts;
+    p->panel_bytes = panel;
+    p->batch = e->sums ? 0 : 1;
+    p->bytes = SLACK + cuts * slot + p->batch * p->acc_bytes;
+    return true;
+}
+
 gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_plan *p)
 {
     const gnomon_kind_kernels *kind = gnomon_kernels_for(e->kernels, e->a);
@@ -68,6 +90,10 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
                                    " bytes of it are left for a task that needs at least %" PRId64,
         e->memory, needed);
 
+    if (!adjoint && !e->whole && threads > 1 && tiles == 1 && kind->rows_multiple > 0 &&
+        plan_own_rows(e, kind, threads, p))
+        return GNOMON_OK;
+
     /* The panels: all of them if they are few, else a window. */
     const int64_t quarter = e->memory / 4;
     if (e->whole) {
@@ -88,9 +114,12 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
                                                                       : (own_sums ? INT64_MAX : 0);
 
     /* Few tiles: the rows must be cut to keep all threads busy. */
+    const int64_t chunk_bytes = cut.chunk * GNOMON_LANES * size;
+    const int64_t shared_bytes = kind->steps ? chunk_bytes : p->tile_bytes;
     if (!adjoint && threads > 1 && tiles < 4 * threads && all_sums <= rest / 4 &&
-        tiles * p->tile_bytes <= rest / 4 && threads * p->scratch <= rest / 4) {
+        tiles <= rest / 4 / shared_bytes && threads * p->scratch <= rest / 4) {
         p->shared = true;
+        p->tile_bytes = shared_bytes;
         p->slots = threads;
         p->batch = own_sums ? tiles : 0;
         p->shared_chunks = gnomon_min(
