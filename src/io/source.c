@@ -1,5 +1,6 @@
 #include "io/source.h"
 
+#include "base/arithmetic.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "io/temporaries.h"
@@ -7,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -316,11 +318,53 @@ gnomon_status gnomon_source_seek(gnomon_source *source, int64_t offset)
     return GNOMON_OK;
 }
 
+/* A large part of a file goes to memory by several threads: one copies more slowly than memory
+ * takes it, and pages that are new are made ready by those that write to them. */
+enum { PIECE = 1 << 20, LEAST_PIECES = 4 };
+
+typedef struct reading {
+    const file_state *file;
+    int64_t offset;
+    char *data;
+    int64_t size;
+    atomic_bool failed;
+} reading;
+
+static void read_piece(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    reading *r = arg;
+    const int64_t end = gnomon_min((task + 1) * PIECE, r->size);
+    for (int64_t at = task * PIECE; at < end;) {
+        const ssize_t n = pread(r->file->fd, r->data + at, (size_t)(end - at),
+                                (off_t)(r->file->start + r->offset + at));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            atomic_store_explicit(&r->failed, true, memory_order_relaxed);
+            return;
+        }
+        at += n;
+    }
+}
+
+/* False where nothing was gained, or something failed: then the caller reads again by itself, and
+ * reports what goes wrong. */
+static bool read_by_threads(gnomon_source *source, int64_t offset, void *data, size_t size)
+{
+    if (source->backend != &file_backend || size < (size_t)LEAST_PIECES * PIECE) return false;
+    if (gnomon_context_threads(source->ctx) == 1) return false;
+    reading r = {.file = source->state, .offset = offset, .data = data, .size = (int64_t)size};
+    if (!r.file->regular) return false;
+    gnomon_parallel(source->ctx, (r.size - 1) / PIECE + 1, read_piece, &r);
+    return !atomic_load(&r.failed);
+}
+
 gnomon_status gnomon_source_read_at(gnomon_source *source, int64_t offset, void *data, size_t size,
                                     const char *what)
 {
     unsigned char *out = data;
     size_t done = 0;
+    if (read_by_threads(source, offset, data, size)) return GNOMON_OK;
     while (done < size) {
         size_t got = 0;
         GNOMON_TRY(source->backend->pull(source, source->state, offset + (int64_t)done, out + done,

@@ -4,6 +4,7 @@
  * the second cache. What passes both filters waits until a point has many, whose coordinates are
  * then made ready once for all of them. Pairs go to slabs of one array, which tasks take as they
  * need them, so that what they find is bounded together. */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -15,8 +16,12 @@
 
 enum {
     LANES = GNOMON_LANES,
-    CHUNK = 1536,        /* the band's points of a task */
-    RANGE = 16384,       /* the piece's */
+    CHUNK = 1536,        /* the band's points of a task at most */
+    LEAST_CHUNK = 384,   /* and at least; a multiple of 48, as kernels take queries */
+    CHUNKS = 32,         /* of a band, where there are points for as many */
+    RANGE = 16384,       /* the piece's at most */
+    LEAST_RANGE = 4096,  /* and at least */
+    TASKS = 8,           /* a thread: they end together */
     BLOCK_WORDS = 16384, /* of tiles: 64 KiB */
     ROOM = 32,           /* survivors of the filter that wait of a point */
     WAITING = 128        /* candidates for fp64 */
@@ -38,7 +43,7 @@ typedef struct pairing {
     const gnomon_matrix *piece;
     const gnomon_sketch_block *p, *q;
     int64_t row, count; /* of the band, in numbers of P */
-    int64_t chunks, range;
+    int64_t chunk, chunks, range;
     double key;
     scratch *scratch;
     double *f64; /* a worker's */
@@ -151,9 +156,9 @@ static void pairs_task(void *arg, int64_t task, int number)
     const int64_t chunk = task % m->chunks, range = task / m->chunks;
     worker w = {.m = m, .own = &m->scratch[number], .slab = -1};
     w.f64 = m->f64 + number * m->f64_size;
-    w.first = m->row - m->p->first + chunk * CHUNK;
+    w.first = m->row - m->p->first + chunk * m->chunk;
     const int64_t left = m->row + m->count - m->p->first - w.first;
-    w.count = left < CHUNK ? left : CHUNK;
+    w.count = left < m->chunk ? left : m->chunk;
     int64_t begin = range * m->range, end = begin + m->range;
     if (end > m->q->count) end = m->q->count;
     if (m->join->self) {
@@ -196,6 +201,21 @@ static void pairs_task(void *arg, int64_t task, int number)
     atomic_fetch_add(&m->compared, w.count * (end - begin));
 }
 
+/* Chunks by the band alone, since the pairs that are counted as compared follow from them; ranges
+ * by the threads. */
+static void cut(pairing *m, int64_t threads)
+{
+    m->chunk = gnomon_round_up((m->count + CHUNKS - 1) / CHUNKS, 48);
+    m->chunk = gnomon_max(LEAST_CHUNK, gnomon_min(m->chunk, CHUNK));
+    m->chunks = (m->count + m->chunk - 1) / m->chunk;
+    const int64_t ranges = (TASKS * threads - 1) / m->chunks + 1;
+    m->range = gnomon_round_up((m->q->count + ranges - 1) / ranges, LANES);
+    if (m->chunks < 4 * threads)
+        m->range = gnomon_max(LEAST_RANGE, gnomon_min(m->range, RANGE));
+    else
+        m->range = gnomon_round_up(m->q->count, LANES);
+}
+
 gnomon_status gnomon_sketch_pairs(gnomon_join_sketch *sketch, gnomon_join_state *join,
                                   const gnomon_matrix *band, const gnomon_sketch_block *p,
                                   int64_t row, int64_t count, const gnomon_matrix *piece,
@@ -215,8 +235,7 @@ gnomon_status gnomon_sketch_pairs(gnomon_join_sketch *sketch, gnomon_join_state 
     m.search.queries = *band;
     m.f64_size = gnomon_times(2, sketch->search.cols);
     m.key = gnomon_metric_turn(join->options.metric, threshold);
-    m.chunks = (count + CHUNK - 1) / CHUNK;
-    m.range = m.chunks >= 4 * threads ? (q->count + LANES - 1) / LANES * LANES : RANGE;
+    cut(&m, threads);
     const int64_t ranges = (q->count + m.range - 1) / m.range;
     /* a single point's pairs always fit */
     int64_t room = join->pair_room - join->count;

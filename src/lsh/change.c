@@ -298,6 +298,7 @@ static gnomon_status make_tables(gnomon_lsh *index, const gnomon_points *points,
     }
     GNOMON_TRY(gnomon_hasher_check_finite(ctx, points, "points"));
     GNOMON_TRY(gnomon_alloc(ctx, keys, sizeof *a->keys, "keys", &a->keys));
+    gnomon_expect_use(ctx, a->keys, gnomon_times(keys, sizeof *a->keys));
     GNOMON_TRY(gnomon_lsh_keys(ctx, index, points, a->keys));
     return gnomon_lsh_merge(ctx, index, a->keys, n, false, a->tables);
 }

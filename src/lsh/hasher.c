@@ -109,6 +109,8 @@ gnomon_status gnomon_hasher_batch(gnomon_context *ctx, const gnomon_hasher *h,
     if (h->products > 0)
         status =
             gnomon_alloc(ctx, gnomon_times(n, h->products), sizeof(float), "products", &products);
+    if (status == GNOMON_OK)
+        gnomon_expect_use(ctx, products, gnomon_times(n, h->products * (int64_t)sizeof(float)));
     if (status == GNOMON_OK && row->project)
         status = row->project(ctx, h, points, first, n, products);
     else if (status == GNOMON_OK && h->op)
@@ -156,6 +158,7 @@ gnomon_status gnomon_hasher_all(gnomon_context *ctx, const gnomon_hasher *h,
     gnomon_hashes out = {0};
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(size, count), sizeof *out.values, "hash values",
                             &out.values));
+    gnomon_expect_use(ctx, out.values, gnomon_times(size, count * (int64_t)sizeof *out.values));
     gnomon_status status = GNOMON_OK;
     for (int64_t first = 0, here; first < n && status == GNOMON_OK; first += here) {
         here = n - first < size ? n - first : size;

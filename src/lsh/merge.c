@@ -1,4 +1,5 @@
 /* Tables made of sorted lists: the points that are there, the new ones, or both. */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -19,6 +20,7 @@ typedef struct merging {
     bool drop;
     int64_t table; /* of the first worker's lists */
     lists *work;
+    char *block; /* what the lists lie in */
     gnomon_table *out;
 } merging;
 
@@ -72,24 +74,28 @@ gnomon_status gnomon_table_make_room(gnomon_context *ctx, int64_t entries, int64
                         "a table's directory", &t->directory);
 }
 
-static gnomon_status open_lists(gnomon_context *ctx, lists *w, int64_t n, int64_t all)
+/* The lists of all workers are one block, in large pages: small ones would be made ready, and given
+ * back, one after the other by one thread. */
+static gnomon_status open_lists(gnomon_context *ctx, merging *m, int64_t count, int64_t n,
+                                int64_t all)
 {
-    for (int i = 0; i < 2; i++) {
-        GNOMON_TRY(gnomon_alloc(ctx, n, 8, "keys to sort", &w->sorted.keys[i]));
-        GNOMON_TRY(gnomon_alloc(ctx, n, 4, "points to sort", &w->sorted.ids[i]));
+    const int64_t long_keys = gnomon_round_up(all, 16), short_keys = gnomon_round_up(n, 16);
+    const int64_t each = gnomon_times(gnomon_plus(gnomon_times(2, short_keys), long_keys), 12);
+    const int64_t bytes = gnomon_times(each, count);
+    GNOMON_TRY(gnomon_alloc(ctx, bytes, 1, "sorted keys and points", &m->block));
+    gnomon_expect_use(ctx, m->block, bytes);
+    for (int64_t i = 0; i < count; i++) {
+        lists *w = &m->work[i];
+        char *at = m->block + i * each;
+        for (int half = 0; half < 2; half++, at += short_keys * 8)
+            w->sorted.keys[half] = (uint64_t *)(void *)at;
+        w->keys = (uint64_t *)(void *)at;
+        at += long_keys * 8;
+        for (int half = 0; half < 2; half++, at += short_keys * 4)
+            w->sorted.ids[half] = (uint32_t *)(void *)at;
+        w->ids = (uint32_t *)(void *)at;
     }
-    GNOMON_TRY(gnomon_alloc(ctx, all, sizeof *w->keys, "sorted keys", &w->keys));
-    return gnomon_alloc(ctx, all, sizeof *w->ids, "sorted points", &w->ids);
-}
-
-static void close_lists(gnomon_context *ctx, lists *w)
-{
-    for (int i = 0; i < 2; i++) {
-        gnomon_free(ctx, w->sorted.keys[i]);
-        gnomon_free(ctx, w->sorted.ids[i]);
-    }
-    gnomon_free(ctx, w->keys);
-    gnomon_free(ctx, w->ids);
+    return GNOMON_OK;
 }
 
 static gnomon_status run(gnomon_context *ctx, merging *m, int64_t at_once)
@@ -112,13 +118,11 @@ gnomon_status gnomon_lsh_merge(gnomon_context *ctx, const gnomon_lsh *index, uin
 {
     const int64_t threads = gnomon_context_threads(ctx), tables = index->options.tables;
     const int64_t at_once = threads < tables ? threads : tables;
-    merging m = {index, keys, n, index->points, drop, 0, NULL, out};
+    merging m = {index, keys, n, index->points, drop, 0, NULL, NULL, out};
     gnomon_status status = gnomon_alloc_zero(ctx, at_once, sizeof *m.work, "lists", &m.work);
-    for (int64_t i = 0; i < at_once && status == GNOMON_OK; i++)
-        status = open_lists(ctx, &m.work[i], n, n + index->tables[0].entries);
+    if (status == GNOMON_OK) status = open_lists(ctx, &m, at_once, n, n + index->tables[0].entries);
     if (status == GNOMON_OK) status = run(ctx, &m, at_once);
-    for (int64_t i = 0; m.work && i < at_once; i++)
-        close_lists(ctx, &m.work[i]);
+    gnomon_free(ctx, m.block);
     gnomon_free(ctx, m.work);
     if (status != GNOMON_OK) gnomon_lsh_free_tables(index, out);
     return status;

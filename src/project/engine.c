@@ -11,11 +11,13 @@
 #include "base/threads.h"
 #include "project/slots.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
     PACK_COLS = 1024, /* of one packing task */
-    STRIP = 512       /* columns that a group's tiles take turns at */
+    STRIP = 512,      /* columns that a group's tiles take turns at */
+    MOST_GROUP = 8    /* tiles of a task that cuts the rows */
 };
 
 typedef struct run {
@@ -224,26 +226,39 @@ static void own_task(void *arg, int64_t task, int64_t number)
     }
 }
 
-/* Row cuts of so many tiles, as few as keep the threads at work: what a tile's task does for all of
- * its rows is done once a cut. */
-static int64_t cuts_for(int64_t threads, int64_t tiles)
+/* Tiles a task and row cuts of a phase: those by which the threads read the least of the operator
+ * and of the tiles, among those that keep them at work. What a tile's task does for all of its rows
+ * is done once a cut, so that there are few of these. */
+static void cut_phase(run *r, int64_t units)
 {
-    const int64_t most = (4 * threads - 1) / tiles + 1;
-    for (int64_t cuts = 1; cuts < most; cuts++) {
-        const int64_t tasks = cuts * tiles, rounds = (tasks - 1) / threads + 1;
-        if (20 * tasks >= 19 * rounds * threads) return cuts;
+    const int64_t threads = r->plan.slots, tiles = r->tiles;
+    const int64_t most = gnomon_min(units, (4 * threads - 1) / tiles + 1) * tiles;
+    const double panel = (double)gnomon_panels_largest(r->panels);
+    const double all_rows = panel / (double)r->panels->panel_rows * (double)r->e->rows;
+    double least = INFINITY;
+    r->group = 1;
+    r->cuts = gnomon_min(units, (4 * threads - 1) / tiles + 1);
+    for (int64_t group = 1; group <= gnomon_min(tiles, MOST_GROUP); group++) {
+        const int64_t groups = (tiles - 1) / group + 1;
+        for (int64_t cuts = 1; cuts <= gnomon_min(units, most / groups); cuts++) {
+            const int64_t rounds = (groups * cuts - 1) / threads + 1;
+            if (10 * tiles * cuts < 9 * threads * rounds * group) continue;
+            const double read =
+                (all_rows / (double)cuts + (double)(group * r->plan.tile_bytes)) * (double)rounds;
+            if (read >= least) continue;
+            least = read;
+            r->group = group;
+            r->cuts = cuts;
+        }
     }
-    return most;
 }
 
 /* The window, its points packed first: a few chunks at a time. */
 static void shared_phases(run *r)
 {
     const gnomon_panels *p = r->panels;
-    const int64_t threads = r->plan.slots;
     const int64_t unit = unit_of(r), units = (r->e->rows - 1) / unit + 1;
-    r->group = 1;
-    r->cuts = gnomon_min(units, cuts_for(threads, r->tiles));
+    cut_phase(r, units);
     /* A window that cuts a chunk holds panels of that one only. */
     const int64_t step = r->plan.shared_chunks * p->per_chunk;
     for (int64_t i = 0; i < p->count; i += step) {
@@ -255,7 +270,7 @@ static void shared_phases(run *r)
         for (int64_t c = i; r->kind->steps && c < r->panels_end; c += p->per_chunk)
             r->steps = gnomon_max(r->steps, r->kind->steps(&p->panel[c]));
         if (r->steps > 0) in_slots(r, chunks * r->tiles * r->steps, prepare_task);
-        in_slots(r, r->tiles * r->cuts, cut_task);
+        in_slots(r, ((r->tiles - 1) / r->group + 1) * r->cuts, cut_task);
     }
 }
 

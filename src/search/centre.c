@@ -2,10 +2,14 @@
 #include "search/centre.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 #include <math.h>
 
-enum { SAMPLE = 512 }; /* points in the sample */
+enum {
+    SAMPLE = 512, /* points in the sample */
+    SHARE = 16    /* of them a task */
+};
 
 /* Adds row i's coordinates to sums; its largest magnitude, and whether all are integers. */
 static double read_row(gnomon_search *s, const gnomon_matrix *base, int64_t i, double *f64,
@@ -85,41 +89,70 @@ static double score_of_radius(const gnomon_search *s, const double *x, double sq
            2;
 }
 
+/* The sample's points: what each task finds of some of them. */
+typedef struct sampling {
+    const gnomon_search *s;
+    const gnomon_matrix *base;
+    int64_t count, asked;
+    const double *queries; /* centred; asked points, or none: squares and peaks alone */
+    double *rows;          /* a worker's */
+    double squares[SAMPLE], peaks[SAMPLE], scores[ASKED][SAMPLE];
+} sampling;
+
+static void sample_points(void *arg, int64_t task, int worker)
+{
+    sampling *a = arg;
+    const gnomon_search *s = a->s;
+    const int64_t cols = s->cols, end = task * SHARE + SHARE;
+    double *point = a->rows + worker * cols;
+    for (int64_t i = task * SHARE; i < end && i < a->count; i++) {
+        a->peaks[i] =
+            centred_row(s, a->base, i * (a->base->rows / a->count), point, &a->squares[i]);
+        if (a->asked == 0) continue;
+        const double bias = s->options.metric == GNOMON_IP ? dot(s->centre.mean64, point, cols)
+                                                           : -a->squares[i] / 2;
+        for (int64_t q = 0; q < a->asked; q++)
+            a->scores[q][i] = dot(a->queries + q * cols, point, cols) + bias;
+    }
+}
+
+static void take_sample(sampling *a)
+{
+    gnomon_parallel(a->s->ctx, (a->count + SHARE - 1) / SHARE, sample_points, a);
+}
+
 /* What a sample of queries and points shows of integers of at most most[i]: out of k points that
  * must pass, how many times as many do? By radius: how many of all points? peak: of base's points.
- * f64: room for ASKED + 1 points. */
-static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
-                             double peak, const int most[WIDTHS], double *f64,
+ * f64: room for ASKED points. */
+static void estimate_passing(sampling *a, double peak, const int most[WIDTHS], double *f64,
                              double passing[WIDTHS])
 {
-    const int64_t asked = s->count < ASKED ? s->count : ASKED, cols = s->cols;
-    double scores[ASKED][SAMPLE], norms[SAMPLE], top[ASKED], norm[ASKED], least[ASKED];
-    double rank = 1, beyond = 1;
+    const gnomon_search *s = a->s;
+    const gnomon_matrix *base = a->base;
+    const int64_t count = a->count, cols = s->cols;
+    const int64_t asked = a->asked = s->count < ASKED ? s->count : ASKED;
+    double norms[SAMPLE], top[ASKED], norm[ASKED], least[ASKED];
+    double rank = 1, beyond = 1, squares;
     float values[SAMPLE];
-    double *point = f64 + asked * cols, squares;
     for (int64_t q = 0; q < asked; q++) {
         top[q] = centred_row(s, &s->queries, q * (s->count / asked), f64 + q * cols, &squares);
         norm[q] = sqrt(squares);
         if (s->options.k == 0) least[q] = score_of_radius(s, f64 + q * cols, squares);
     }
-    for (int64_t i = 0; i < count; i++) {
-        centred_row(s, base, i * (base->rows / count), point, &squares);
-        norms[i] = sqrt(squares);
-        const double bias =
-            s->options.metric == GNOMON_IP ? dot(s->centre.mean64, point, cols) : -squares / 2;
-        for (int64_t q = 0; q < asked; q++)
-            scores[q][i] = dot(f64 + q * cols, point, cols) + bias;
-    }
+    a->queries = f64;
+    take_sample(a);
+    for (int64_t i = 0; i < count; i++)
+        norms[i] = sqrt(a->squares[i]);
     for (int64_t q = 0; q < asked && s->options.k > 0; q++)
         least[q] =
-            score_of_rank(scores[q], count, base->rows, s->options.k, values, &rank, &beyond);
+            score_of_rank(a->scores[q], count, base->rows, s->options.k, values, &rank, &beyond);
     for (int w = 0; w < WIDTHS; w++) {
         passing[w] = 0;
         for (int64_t q = 0; q < asked; q++) {
             const double of_points = norm[q] * rounding(s, peak, most[w]);
             const double of_query = rounding(s, top[q], most[w]);
             for (int64_t i = 0; i < count; i++)
-                passing[w] += scores[q][i] + 1.5 * (of_points + of_query * norms[i]) >= least[q];
+                passing[w] += a->scores[q][i] + 1.5 * (of_points + of_query * norms[i]) >= least[q];
         }
     }
     for (int w = 0; w < WIDTHS; w++)
@@ -130,9 +163,11 @@ static void estimate_passing(const gnomon_search *s, const gnomon_matrix *base, 
 /* The bits that take a query the least time, in nanoseconds on one thread of a Zen 3 at 3 GHz: for
  * the products, and for the exact distances of what passes. most: of 16 bits; fine: those let no
  * more pass than fp32 does. */
-static int cheapest_bits(const gnomon_search *s, const gnomon_matrix *base, int64_t count,
-                         double peak, int most, bool fine, double *f64)
+static int cheapest_bits(sampling *a, double peak, int most, bool fine, double *f64)
 {
+    const gnomon_search *s = a->s;
+    const gnomon_matrix *base = a->base;
+    const int64_t count = a->count;
     enum { FEW = 16, MANY = 64 };
     /* of few neighbours twice as many are verified, before the limit is near them */
     const double d = (double)s->cols, k = (double)s->options.k;
@@ -150,7 +185,7 @@ static int cheapest_bits(const gnomon_search *s, const gnomon_matrix *base, int6
     /* the estimate takes time too */
     const double gain = (fine ? of_16 : of_32) - of_8, asking = ASKED * SAMPLE * d;
     if (k > 0 && k < MANY ? 2 * exact > gain : gain * (double)s->count < 4 * asking) return unasked;
-    estimate_passing(s, base, count, peak, most_of, f64, passing);
+    estimate_passing(a, peak, most_of, f64, passing);
     if (fine && k > 0) passing[0] = 1;
     const double in_32 = of_32 + exact * (k > 0 ? 1 : passing[0]),
                  in_16 = of_16 + exact * passing[0], in_8 = of_8 + exact * passing[1];
@@ -161,21 +196,22 @@ static int cheapest_bits(const gnomon_search *s, const gnomon_matrix *base, int6
  * which see less but take half the time; or fp32, where the products are short or long, or rounding
  * lets too many points pass. Without a sample that tells how many, 16 bits are taken if rounding
  * takes less than a thousandth of a typical point. */
-static void choose_bits(gnomon_search *s, const gnomon_matrix *base, int64_t count, double *f64)
+static void choose_bits(gnomon_search *s, sampling *a, double *f64)
 {
+    const int64_t count = a->count;
     gnomon_centre *g = &s->centre;
     g->bits = 32;
     if (s->cols < 16 || s->cols > 4096) return;
     const int most = (int)floor(sqrt(0x1p31 / ((double)s->cols + 2))) - 1;
     double peak = 0, squares = 0;
+    take_sample(a);
     for (int64_t i = 0; i < count; i++) {
-        double of_point;
-        peak = fmax(peak, centred_row(s, base, i * (base->rows / count), f64, &of_point));
-        squares += of_point;
+        peak = fmax(peak, a->peaks[i]);
+        squares += a->squares[i];
     }
     const double typical = sqrt(squares / (double)count);
     const bool fine = (g->whole && peak <= most) || rounding(s, peak, most) < 1e-3 * typical;
-    g->bits = cheapest_bits(s, base, count, peak, most, fine, f64);
+    g->bits = cheapest_bits(a, peak, most, fine, f64);
     g->most = g->bits == 8 ? s->kernels->quads.most : most;
 }
 
@@ -186,9 +222,16 @@ gnomon_status gnomon_centre_estimate(gnomon_search *s, const gnomon_matrix *base
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean, "the mean", &g->mean));
     GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->cols, sizeof *g->mean64, "the mean", &g->mean64));
     double *f64;
-    GNOMON_TRY(
-        gnomon_alloc(s->ctx, gnomon_times(ASKED + 1, s->cols), sizeof *f64, "base points", &f64));
+    sampling *a;
+    const int64_t rows = ASKED + gnomon_context_threads(s->ctx);
+    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(rows, s->cols), sizeof *f64, "base points", &f64));
+    const gnomon_status status = gnomon_alloc_zero(s->ctx, 1, sizeof *a, "a sample", &a);
+    if (status != GNOMON_OK) {
+        gnomon_free(s->ctx, f64);
+        return status;
+    }
     const int64_t count = base->rows < SAMPLE ? base->rows : SAMPLE;
+    *a = (sampling){.s = s, .base = base, .count = count, .rows = f64 + ASKED * s->cols};
     double most = 0;
     bool whole = s->options.metric != GNOMON_COSINE;
     for (int64_t i = 0; i < count; i++)
@@ -210,7 +253,8 @@ gnomon_status gnomon_centre_estimate(gnomon_search *s, const gnomon_matrix *base
     g->norm = sqrt(squares);
     g->whole = whole;
     g->estimated = true;
-    choose_bits(s, base, count, f64);
+    choose_bits(s, a, f64);
+    gnomon_free(s->ctx, a);
     gnomon_free(s->ctx, f64);
     return GNOMON_OK;
 }

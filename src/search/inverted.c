@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    ROWS = 1024, /* of a task */
+    ROWS = 1024, /* of a task, or lists */
 };
 
 /* Multiplies by 2^by, quicker than ldexp where 2^by is a normal number. */
@@ -110,8 +110,9 @@ static gnomon_status count_columns(gnomon_context *ctx, gnomon_inverted *x, int6
     GNOMON_TRY(gnomon_numbering_close(ctx, &x->columns));
     const int64_t columns = x->columns.used;
     GNOMON_TRY(gnomon_alloc_zero(ctx, columns + 2, sizeof *x->lists, "lists", &x->lists));
-    for (int64_t e = 0; e < members; e++)
-        x->lists[gnomon_numbering_find(&x->columns, x->rows.members[e]) + 2]++;
+    /* a column's rows are fewer than 2^32, so that its count is exact */
+    for (int64_t at = 0; at < x->columns.places; at++)
+        if (x->columns.counts[at] > 0) x->lists[x->columns.numbers[at] + 2] = x->columns.counts[at];
     x->heavy_from = columns;
     while (x->metric != GNOMON_L1 && x->heavy_from > 0 &&
            columns - x->heavy_from < GNOMON_HEAVY_MOST &&
@@ -188,6 +189,47 @@ void gnomon_inverted_fill_lists(gnomon_inverted *x, int64_t from, int64_t to, ui
     }
 }
 
+/* Rows of the block, or columns of it, by tasks. */
+typedef struct filling {
+    gnomon_inverted *x;
+    float *most;
+    power scale;
+    int64_t parts;   /* of the rows */
+    int64_t *places; /* parts x lists: entries of the part's rows, and then where they begin */
+} filling;
+
+static void fill_block_rows(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const filling *f = arg;
+    gnomon_inverted *x = f->x;
+    const int64_t first = task * ROWS, count = gnomon_min(ROWS, x->rows.count - first);
+    gnomon_inverted_fill_block(x, first, count, x->block + first * x->width, x->heavy + first);
+}
+
+/* LANES columns: of all rows. */
+static void take_most_of(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const filling *f = arg;
+    const gnomon_inverted *x = f->x;
+    for (int64_t i = 0; i < x->rows.count; i++)
+        for (int64_t c = task * GNOMON_LANES; c < (task + 1) * GNOMON_LANES; c++) {
+            const float size = fabsf(x->block[i * x->width + c]);
+            if (size > f->most[c]) f->most[c] = size;
+        }
+}
+
+static void fill_codes_of(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const filling *f = arg;
+    const gnomon_inverted *x = f->x;
+    const int64_t first = task * ROWS, count = gnomon_min(ROWS, x->rows.count - first);
+    gnomon_inverted_fill_codes(x, x->steps, x->block + first * x->width, first, count, 0,
+                               x->columns.used - x->heavy_from, x->codes);
+}
+
 static gnomon_status fill_codes(gnomon_context *ctx, gnomon_inverted *x)
 {
     const int64_t columns = x->columns.used - x->heavy_from, n = x->rows.count;
@@ -196,10 +238,82 @@ static gnomon_status fill_codes(gnomon_context *ctx, gnomon_inverted *x)
     GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(columns, gnomon_inverted_padded(n)),
                                  sizeof *x->codes, "heavy columns", &x->codes));
     GNOMON_TRY(gnomon_alloc_zero(ctx, x->width, sizeof *most, "heavy columns", &most));
-    gnomon_inverted_take_most(x, x->block, n, most);
+    filling f = {.x = x, .most = most};
+    gnomon_parallel(ctx, x->width / GNOMON_LANES, take_most_of, &f);
     gnomon_inverted_set_steps(x, most, x->steps);
     gnomon_free(ctx, most);
-    gnomon_inverted_fill_codes(x, x->steps, x->block, 0, n, 0, columns, x->codes);
+    gnomon_parallel(ctx, gnomon_ceil_div(n, ROWS), fill_codes_of, &f);
+    return GNOMON_OK;
+}
+
+/* The part's entries of each list, counted or put in their places. */
+static void go_through(const filling *f, int64_t part, bool put)
+{
+    gnomon_inverted *x = f->x;
+    int64_t *places = f->places + part * x->heavy_from;
+    const int64_t rows = x->rows.count, end = rows * (part + 1) / f->parts;
+    for (int64_t i = rows * part / f->parts; i < end; i++) {
+        const gnomon_sparse_row row = gnomon_sparse_row_at(&x->rows, i);
+        for (int64_t e = 0; e < row.count; e++) {
+            const int64_t c = gnomon_numbering_find(&x->columns, row.cols[e]);
+            if (c >= x->heavy_from) continue;
+            const int64_t at = places[c]++;
+            if (!put) continue;
+            x->ids[at] = (uint32_t)i;
+            x->values[at] = (float)times_power(row.values[e] * row.factor, f->scale);
+        }
+    }
+}
+
+static void count_part(void *arg, int64_t part, int worker)
+{
+    (void)worker;
+    go_through(arg, part, false);
+}
+
+static void put_part(void *arg, int64_t part, int worker)
+{
+    (void)worker;
+    go_through(arg, part, true);
+}
+
+/* Some lists: where each part's entries begin, and the list's end in the place of its start. */
+static void place_lists(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const filling *f = arg;
+    const int64_t count = f->x->heavy_from, end = gnomon_min((task + 1) * ROWS, count);
+    for (int64_t c = task * ROWS; c < end; c++) {
+        int64_t at = f->x->lists[c + 1];
+        for (int64_t part = 0; part < f->parts; part++) {
+            int64_t *place = &f->places[part * count + c];
+            const int64_t entries = *place;
+            *place = at;
+            at += entries;
+        }
+        f->x->lists[c + 1] = at;
+    }
+}
+
+/* All lists, as gnomon_inverted_fill_lists fills them: each thread takes some of the rows, whose
+ * places in every list are counted first. */
+static gnomon_status fill_lists(gnomon_context *ctx, gnomon_inverted *x)
+{
+    const int64_t members = x->rows.offsets[x->rows.count];
+    filling f = {.x = x, .scale = power_of(-x->exponent)};
+    /* the places take no more than a third of what the lists do */
+    f.parts = gnomon_min(gnomon_context_threads(ctx), members / 3 / x->heavy_from);
+    f.parts = gnomon_min(f.parts, x->rows.count);
+    if (f.parts < 2) {
+        gnomon_inverted_fill_lists(x, 0, x->heavy_from, x->ids, x->values);
+        return GNOMON_OK;
+    }
+    GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(f.parts, x->heavy_from), sizeof *f.places,
+                                 "lists' places", &f.places));
+    gnomon_parallel(ctx, f.parts, count_part, &f);
+    gnomon_parallel(ctx, gnomon_ceil_div(x->heavy_from, ROWS), place_lists, &f);
+    gnomon_parallel(ctx, f.parts, put_part, &f);
+    gnomon_free(ctx, f.places);
     return GNOMON_OK;
 }
 
@@ -213,11 +327,11 @@ static gnomon_status fill(gnomon_context *ctx, gnomon_inverted *x)
                                 "heavy columns", &x->block));
         GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_inverted_padded(count), sizeof *x->heavy, "norms",
                                      &x->heavy));
-        gnomon_inverted_fill_block(x, 0, count, x->block, x->heavy);
+        filling f = {.x = x};
+        gnomon_parallel(ctx, gnomon_ceil_div(count, ROWS), fill_block_rows, &f);
         GNOMON_TRY(fill_codes(ctx, x));
     }
-    if (x->heavy_from > 0) gnomon_inverted_fill_lists(x, 0, x->heavy_from, x->ids, x->values);
-    return GNOMON_OK;
+    return x->heavy_from > 0 ? fill_lists(ctx, x) : GNOMON_OK;
 }
 
 int64_t gnomon_inverted_rows(const gnomon_csr *rows, int64_t from, int64_t bytes)
