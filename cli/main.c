@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const cli_named verbs[] = {
@@ -94,6 +95,10 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    /* Products are divided by our own threads. OpenBLAS would start one for each core of the
+     * machine, whatever --threads and a container's limit say, and keep 128 MiB of addresses for
+     * each. Where there is no memory to say so it does. */
+    (void)setenv("OPENBLAS_NUM_THREADS", "1", 0);
     cli_signals_install();
     cli_json_open();
     return cli_leave(run(argc, argv));

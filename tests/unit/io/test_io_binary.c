@@ -380,6 +380,52 @@ static void large_file(void **unused)
     }
 }
 
+/* Pieces so large that several threads read them; and a file that was cut after it was opened. */
+static void large_pieces(void **unused)
+{
+    (void)unused;
+    enum { MANY = 9001, WIDE = 257 };
+    const int64_t count = (int64_t)MANY * WIDE;
+    gnomon_context *threads, *before = ctx;
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    options.threads = 5;
+    assert_int_equal(gnomon_context_create(&options, &threads), GNOMON_OK);
+    float *x = malloc((size_t)count * sizeof *x), *y = malloc((size_t)count * sizeof *y);
+    assert_true(x != NULL && y != NULL);
+    for (int64_t i = 0; i < count; i++)
+        x[i] = (float)(i * 2654435761u % 1000003);
+    set_path("a.npy");
+    gnomon_writer *writer;
+    expect_ok(gnomon_writer_open(ctx, path, MANY, WIDE, GNOMON_F32, NULL, &writer));
+    const gnomon_matrix from = gnomon_matrix_rowmajor(x, GNOMON_F32, MANY, WIDE);
+    expect_ok(gnomon_writer_rows(writer, &from));
+    expect_ok(gnomon_writer_finish(writer));
+    ctx = threads;
+    gnomon_reader *reader;
+    expect_ok(gnomon_reader_open(ctx, path, NULL, &reader));
+    for (int64_t row = 0; row < MANY; row += 4500) {
+        int64_t got;
+        gnomon_matrix to = gnomon_matrix_rowmajor(y + row * WIDE, GNOMON_F32,
+                                                  MANY - row < 4500 ? MANY - row : 4500, WIDE);
+        expect_ok(gnomon_reader_next(reader, &to, &got));
+        assert_int_equal(got, to.rows);
+    }
+    assert_memory_equal(x, y, (size_t)count * sizeof *x);
+    assert_int_equal(truncate(path, 128 + 4 * (count - 1)), 0);
+    int64_t got;
+    gnomon_matrix all = gnomon_matrix_rowmajor(y, GNOMON_F32, MANY, WIDE);
+    expect_ok(gnomon_reader_seek(reader, 0));
+    const gnomon_status status = gnomon_reader_next(reader, &all, &got);
+    assert_int_equal(status, GNOMON_ERROR_TRUNCATED);
+    assert_non_null(strstr(gnomon_last_error(ctx), "a.npy"));
+    gnomon_reader_close(reader);
+    ctx = before;
+    gnomon_context_destroy(threads);
+    unlink(path);
+    free(x);
+    free(y);
+}
+
 static int64_t told_of;
 static char told[200];
 static void tell(void *user, const char *name)
@@ -436,8 +482,9 @@ static void members(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trips), cmocka_unit_test(same_bytes), cmocka_unit_test(counts),
-        cmocka_unit_test(long_lines),  cmocka_unit_test(large_file), cmocka_unit_test(members),
+        cmocka_unit_test(round_trips),  cmocka_unit_test(same_bytes), cmocka_unit_test(counts),
+        cmocka_unit_test(long_lines),   cmocka_unit_test(large_file), cmocka_unit_test(members),
+        cmocka_unit_test(large_pieces),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
