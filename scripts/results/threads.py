@@ -4,6 +4,16 @@ from pages import load, pages, plot, table
 ASKED = 0.85  # of what the machine itself gains
 
 
+def every(record, bound):
+    """The table of all numbers of threads, from another run."""
+    cells = {(r["job"], r["threads"]): r["seconds"] for r in record["cases"] if "seconds" in r}
+    threads = sorted({t for _, t in cells})
+    rows = [[name, f"{1e3 * cells[name, 1]:.0f}"] + [f"{cells[name, 1] / cells[name, t]:.2f}" for t in threads[1:]]
+            for name in bound if all((name, t) in cells for t in threads)]
+    return (f"\n## At every number of threads\n\nCommit {record['commit']} on another machine of the kind; gains over one "
+            "thread. The figure is of this run.\n\n" + table(["job", "1 thread, ms", *[f"{t} threads" for t in threads[1:]]], rows))
+
+
 def make():
     record = load("threads-cpu.json")
     if not record:
@@ -38,20 +48,26 @@ def make():
         rows.append(row)
         if not ceiling and share(cells, name) < ASKED:
             short.append(f"{name} ({share(cells, name):.2f})")
+    note = f" {record['note']}" if "note" in record else ""
     text = (f"# Threads\n\nWhat each job gains from more threads on {record['cores']} cores of one {record['cpu']} "
             f"({record['isa']}; SGEMM by {record['blas']}), commit {record['commit']}: the least of up to {record['rounds']} "
-            "rounds, as many as half a second takes, after one that isn't counted; '–' was not measured. The ceiling is what the machine itself "
+            f"rounds, as many as half a second takes, after one that isn't counted.{note} The ceiling is what the machine itself "
             "gains in the same run: SGEMM (4096 × 4096 × 2048) where products bound the job, a read of 1 GiB where memory does. The share is "
-            f"the job's gain from 1 to {most} threads by the ceiling's. 'Busy' is processor seconds by wall seconds with the most threads. Jobs from file to "
-            "file are the command, its start and its files in the page cache included. The program is `bench/cpu/threads.py`.\n\n")
+            f"the job's gain from 1 to {most} threads by the ceiling's. 'Busy' is processor seconds by wall seconds with the most threads. "
+            "Jobs from file to file are the command, its start and its files in memory included. The program is `bench/cpu/threads.py`.\n\n")
     head = ["job", "1 thread, ms", *[f"{t} threads" for t in threads[1:]], "busy", "ceiling's gain", "share of the ceiling's gain"]
     if before:
-        text += (f"The last columns compare with commit {record['before']['commit']} on the same machine just before: milliseconds with {most} "
-                 "threads, before and after, and the share before.\n\n")
+        text += (f"The last columns compare with commit {record['before']['commit']} in the same run: milliseconds with {most} "
+                 "threads, before and after, and the share before, by the ceiling that was measured beside it; '–' was not measured again.\n\n")
         head += [f"before, {most} threads, ms", f"after, {most} threads, ms", "share before"]
     text += table(head, rows)
     if short:
         text += (f"\nBelow {ASKED} of the ceiling's gain: " + ", ".join(short) + ".\n")
+    if "all" in record:
+        text += every(record["all"], bound)
+        cells = {(r["job"], r["threads"]): r for r in record["all"]["cases"] if "seconds" in r}
+        threads = sorted({t for _, t in cells})
+        names = [name for name in names if (name, 1) in cells]
     curves = [(name, "with linespoints", [(t, gain(cells, name, t)) for t in threads if (name, t) in cells])
               for name in names if name in ("SGEMM", "read of 1 GiB", "search, 10,000 queries in 200,000 x 128", "join, exact",
                                             "svd 4096 x 4096, rank 256", "index build")]

@@ -246,8 +246,8 @@ static gnomon_status fill_codes(gnomon_context *ctx, gnomon_inverted *x)
     return GNOMON_OK;
 }
 
-/* The part's entries of each list, counted or put in their places. */
-static void go_through(const filling *f, int64_t part, bool put)
+/* The part's entries of each list, counted or brought to their places. */
+static void go_through(const filling *f, int64_t part, bool placing)
 {
     gnomon_inverted *x = f->x;
     int64_t *places = f->places + part * x->heavy_from;
@@ -258,7 +258,7 @@ static void go_through(const filling *f, int64_t part, bool put)
             const int64_t c = gnomon_numbering_find(&x->columns, row.cols[e]);
             if (c >= x->heavy_from) continue;
             const int64_t at = places[c]++;
-            if (!put) continue;
+            if (!placing) continue;
             x->ids[at] = (uint32_t)i;
             x->values[at] = (float)times_power(row.values[e] * row.factor, f->scale);
         }
