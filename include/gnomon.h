@@ -16,6 +16,7 @@
 #include <gnomon/operator.h>
 #include <gnomon/project.h>
 #include <gnomon/quality.h>
+#include <gnomon/rabitq.h>
 #include <gnomon/search.h>
 #include <gnomon/sparse_index.h>
 #include <gnomon/svd.h>

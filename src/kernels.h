@@ -14,6 +14,7 @@
 
 #include "operator/kinds/list.h"
 #include "operator/operator.h"
+#include "rabitq_kernels.h"
 #include "search_kernels.h"
 
 #include <stdbool.h>
@@ -212,6 +213,7 @@ typedef struct gnomon_kernels {
     void (*combine_f64)(int64_t rows, const double *a, const double *m, double *b);
 
     const gnomon_search_kernels *search;
+    const gnomon_rabitq_kernels *rabitq;
     const gnomon_slice_kernels *slices; /* NULL: the level has no such units */
     /* ranked[i] = 2^32 * (the squared distance of query from the code of ids[i]) + ids[i], for i <
      * n. A code is 'count' signed bytes, at most 1024, and point p's is at codes + p * count. */

@@ -53,9 +53,14 @@
 
 #include "cpu/search/amx.inc"
 
+#include "cpu/rabitq/matrix.inc"
+
 #include "cpu/gemm/slices.inc"
 
-const gnomon_kernels gnomon_kernels_amx = LEVEL_KERNELS("amx", amx_search_kernels, &amx_slices);
+const gnomon_kernels gnomon_kernels_avx512_vnni =
+    LEVEL_KERNELS("avx512_vnni", vnni_search_kernels, vnni_rabitq_kernels, NULL);
+const gnomon_kernels gnomon_kernels_amx =
+    LEVEL_KERNELS("amx", amx_search_kernels, amx_rabitq_kernels, &amx_slices);
 
 #if defined(GNOMON_EMULATED_AVX512)
 #elif defined(__clang__)

@@ -1,0 +1,426 @@
+/* Searches by codes: exact ones against exact search, others against the recall they promise. */
+#include "rabitq_testing.h"
+
+#include "base/isa.h"
+#include "refusal.h"
+
+static gnomon_neighbors search(gnomon_context *ctx, const gnomon_rabitq *index,
+                               const gnomon_matrix *queries, const gnomon_search_options *o,
+                               double recall, int64_t rerank)
+{
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    gnomon_rabitq_params p = GNOMON_RABITQ_PARAMS_INIT;
+    p.recall = recall;
+    p.rerank = rerank;
+    expect(ctx, gnomon_rabitq_query(ctx, index, queries, o, &p, &found), GNOMON_OK);
+    return found;
+}
+
+static gnomon_neighbors exact(gnomon_context *ctx, const gnomon_matrix *base,
+                              const gnomon_matrix *queries, const gnomon_search_options *o)
+{
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    expect(ctx, gnomon_neighbors_exact(ctx, base, queries, o, &found), GNOMON_OK);
+    return found;
+}
+
+static gnomon_search_options wish(gnomon_metric metric, int64_t k)
+{
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    o.metric = metric;
+    o.k = k;
+    return o;
+}
+
+static void exact_answers(void **state)
+{
+    (void)state;
+    static const int64_t dims[] = {1, 5, 33, 128, 300};
+    gnomon_context *ctx = context_of(2, 0);
+    for (int like = 0; like < KINDS; like++) {
+        for (int d = 0; d < 5; d++) {
+            for (int64_t bits = 1; bits <= 8; bits++) {
+                if ((like + d + bits) % 3 == 0) continue;
+                const gnomon_metric metric =
+                    (like + d + bits) % 2 == 0 ? GNOMON_L2 : GNOMON_COSINE;
+                const gnomon_dtype dtype = d % 2 == 0 ? GNOMON_F32 : GNOMON_F64;
+                const int64_t n = d == 2 ? 1300 : 411;
+                char what[100];
+                snprintf(what, sizeof what, "%s, %d dimensions, %d bits, %s", kind_names[like],
+                         (int)dims[d], (int)bits, gnomon_metric_name(metric));
+                const gnomon_matrix base = make_points((kind)like, dtype, n, dims[d], 1);
+                const gnomon_matrix queries = make_points((kind)like, dtype, 41, dims[d], 2);
+                gnomon_rabitq *index = index_of(ctx, metric, bits, 3, &base);
+                const int64_t ks[] = {1, 10, n};
+                for (int i = 0; i < 3; i++) {
+                    const gnomon_search_options o = wish(metric, ks[i]);
+                    gnomon_neighbors want = exact(ctx, &base, &queries, &o);
+                    gnomon_neighbors got = search(ctx, index, &queries, &o, 1, 0);
+                    same_answers(&got, &want, what);
+                    gnomon_neighbors_free(ctx, &got);
+                    got = search(ctx, index, &queries, &o, 0.5, n); /* all of them */
+                    same_answers(&got, &want, what);
+                    gnomon_neighbors_free(ctx, &got);
+                    gnomon_neighbors_free(ctx, &want);
+                }
+                gnomon_rabitq_destroy(index);
+                free(base.data);
+                free(queries.data);
+            }
+        }
+    }
+    gnomon_context_destroy(ctx);
+}
+
+/* Queries unlike the points: far away, and huge. */
+static void far_queries(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = context_of(2, 0);
+    const gnomon_matrix base = make_points(BELL, GNOMON_F64, 500, 40, 1);
+    const gnomon_matrix queries = make_points(BELL, GNOMON_F64, 8, 40, 2);
+    static const double by[] = {1e-300, 1e-12, 1e6, 1e18, 1e40, 1e100, 1e140, 0};
+    for (int64_t q = 0; q < 8; q++)
+        for (int64_t j = 0; j < 40; j++)
+            ((double *)queries.data)[q * 40 + j] *= by[q];
+    for (int64_t bits = 1; bits <= 8; bits += 3) {
+        const gnomon_search_options o = wish(GNOMON_L2, 7);
+        gnomon_rabitq *index = index_of(ctx, GNOMON_L2, bits, 3, &base);
+        gnomon_neighbors want = exact(ctx, &base, &queries, &o);
+        gnomon_neighbors got = search(ctx, index, &queries, &o, 1, 0);
+        same_answers(&got, &want, "far queries");
+        gnomon_neighbors_free(ctx, &got);
+        gnomon_neighbors_free(ctx, &want);
+        gnomon_rabitq_destroy(index);
+    }
+    free(base.data);
+    free(queries.data);
+    gnomon_context_destroy(ctx);
+}
+
+static void filters_and_exclusion(void **state)
+{
+    (void)state;
+    enum { N = 900 };
+    gnomon_context *ctx = context_of(2, 0);
+    const gnomon_matrix base = make_points(CLUSTERS, GNOMON_F32, N, 50, 1);
+    uint8_t some[(N + 7) / 8] = {0};
+    uint64_t state_bits = 5;
+    for (int i = 0; i < N; i++)
+        if (draw_bits(&state_bits) % 20 == 0) some[i / 8] |= (uint8_t)(1 << (i % 8));
+    for (int64_t bits = 1; bits <= 4; bits++) {
+        gnomon_rabitq *index = index_of(ctx, GNOMON_L2, bits, 0, &base);
+        for (int way = 0; way < 3; way++) {
+            gnomon_search_options o = wish(GNOMON_L2, 9);
+            gnomon_matrix queries = base;
+            queries.rows = 100;
+            queries.data = (float *)base.data + 50 * 50;
+            if (way != 1) o.exclude = 50;
+            if (way >= 1) {
+                o.filter = some;
+                o.filter_bits = N - 3;
+            }
+            gnomon_neighbors want = exact(ctx, &base, &queries, &o);
+            gnomon_neighbors got = search(ctx, index, &queries, &o, 1, 0);
+            same_answers(&got, &want, "a filter");
+            gnomon_neighbors_free(ctx, &got);
+            gnomon_neighbors_free(ctx, &want);
+        }
+        gnomon_search_options o = wish(GNOMON_L2, N);
+        gnomon_neighbors found = {.struct_size = sizeof found};
+        o.exclude = 0;
+        expect(ctx, gnomon_rabitq_query(ctx, index, &base, &o, NULL, &found),
+               GNOMON_ERROR_ARGUMENT);
+        gnomon_rabitq_destroy(index);
+    }
+    free(base.data);
+    gnomon_context_destroy(ctx);
+}
+
+static double share(const gnomon_neighbors *found, const gnomon_neighbors *all)
+{
+    int64_t hits = 0;
+    for (int64_t q = 0; q < found->queries; q++)
+        for (int64_t i = 0; i < found->k; i++)
+            for (int64_t j = 0; j < found->k; j++)
+                hits += found->ids[q * found->k + i] == all->ids[q * all->k + j];
+    return (double)hits / (double)(found->queries * found->k);
+}
+
+/* Over several rotations the recall is not below what was asked for. */
+static void recall_is_kept(void **state)
+{
+    (void)state;
+    static const kind some[] = {BELL, CLUSTERS, TAILS, COLUMN, EQUAL, PAIRS, ZEROS};
+    static const double recalls[] = {0.5, 0.8, 0.9, 0.99};
+    gnomon_context *ctx = context_of(2, 0);
+    for (int like = 0; like < 7; like++) {
+        const gnomon_matrix base = make_points(some[like], GNOMON_F32, 3000, 96, 1);
+        const gnomon_matrix queries = make_points(some[like], GNOMON_F32, 40, 96, 2);
+        const gnomon_search_options o = wish(GNOMON_L2, 10);
+        gnomon_neighbors want = exact(ctx, &base, &queries, &o);
+        for (int r = 0; r < 4; r++) {
+            for (int64_t bits = 1; bits <= 5; bits += 2) {
+                double mean = 0;
+                int64_t verified = 0;
+                for (uint64_t seed = 0; seed < 5; seed++) {
+                    gnomon_rabitq *index = index_of(ctx, GNOMON_L2, bits, seed, &base);
+                    gnomon_neighbors got = search(ctx, index, &queries, &o, recalls[r], 0);
+                    mean += share(&got, &want) / 5;
+                    verified += got.verified / 5;
+                    gnomon_neighbors_free(ctx, &got);
+                    gnomon_rabitq_destroy(index);
+                }
+                if (getenv("RABITQ_PRINT") != NULL)
+                    printf("%-8s %d bits, recall %.2f: %.4f, %g of %d points\n",
+                           kind_names[some[like]], (int)bits, recalls[r], mean,
+                           (double)verified / 40, 3000);
+                if (mean < recalls[r])
+                    fail_msg("%s, %d bits: recall %g where %g is asked for", kind_names[some[like]],
+                             (int)bits, mean, recalls[r]);
+                /* and the bound does exclude */
+                if (some[like] == CLUSTERS && (double)verified / 40 > 3000 * 0.5)
+                    fail_msg("clusters, %d bits, recall %g: %g points verified", (int)bits,
+                             recalls[r], (double)verified / 40);
+            }
+        }
+        gnomon_neighbors_free(ctx, &want);
+        free(base.data);
+        free(queries.data);
+    }
+    gnomon_context_destroy(ctx);
+}
+
+/* Estimates alone: more bits find more, eight of them nearly all. */
+static void codes_alone(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = context_of(2, 0);
+    const gnomon_matrix base = make_points(BELL, GNOMON_F32, 2000, 64, 1);
+    const gnomon_matrix queries = make_points(BELL, GNOMON_F32, 50, 64, 2);
+    const gnomon_search_options o = wish(GNOMON_L2, 10);
+    gnomon_neighbors want = exact(ctx, &base, &queries, &o);
+    double before = 0;
+    for (int64_t bits = 1; bits <= 8; bits++) {
+        gnomon_rabitq_options options = GNOMON_RABITQ_OPTIONS_INIT;
+        gnomon_rabitq_params p = GNOMON_RABITQ_PARAMS_INIT;
+        gnomon_rabitq_info info = {.struct_size = sizeof info};
+        gnomon_rabitq *index;
+        options.bits = bits;
+        options.codes_only = 1;
+        expect(ctx, gnomon_rabitq_create(ctx, &options, &base, &index), GNOMON_OK);
+        gnomon_rabitq_describe(index, &info);
+        assert_int_equal(info.points, 2000);
+        assert_int_equal(info.dim, 64);
+        assert_int_equal(info.options.bits, bits);
+        assert_int_equal(info.code_bytes, 2000 * (8 * bits + (bits == 1 ? 8 : 12)));
+        gnomon_neighbors got = {.struct_size = sizeof got};
+        expect(ctx, gnomon_rabitq_query(ctx, index, &queries, &o, &p, &got),
+               GNOMON_ERROR_ARGUMENT);
+        expect(ctx, gnomon_rabitq_query(ctx, index, &queries, &o, NULL, &got), GNOMON_OK);
+        const double now = share(&got, &want);
+        assert_int_equal(got.verified, 0);
+        if (getenv("RABITQ_PRINT") != NULL) printf("%d bits alone: %.4f\n", (int)bits, now);
+        if (now < before - 0.01) fail_msg("%d bits: recall %g after %g", (int)bits, now, before);
+        before = now;
+        gnomon_neighbors_free(ctx, &got);
+        gnomon_rabitq_destroy(index);
+    }
+    if (before < 0.97) fail_msg("8 bits: recall %g", before);
+    gnomon_neighbors_free(ctx, &want);
+    free(base.data);
+    free(queries.data);
+    gnomon_context_destroy(ctx);
+}
+
+/* Threads, memory, instruction sets, division into calls: the same bits, where bounds fail too. */
+static void the_cut_leaves_no_trace(void **state)
+{
+    (void)state;
+    static const kind some[] = {CLUSTERS, TERNARY, EQUAL};
+    const char *before = getenv("GNOMON_ISA");
+    char saved[32] = "";
+    if (before != NULL) snprintf(saved, sizeof saved, "%s", before);
+    for (int like = 0; like < 3; like++) {
+        const gnomon_matrix base = make_points(some[like], GNOMON_F32, 9001, 51, 1);
+        const gnomon_matrix queries = make_points(some[like], GNOMON_F32, 70, 51, 2);
+        for (int64_t bits = 1; bits <= 8; bits += like == 0 ? 1 : 7) {
+            gnomon_neighbors first = {0};
+            double *estimates = malloc(70 * 9001 * 8), *others = malloc(70 * 9001 * 8);
+            for (int level = -1; level < 2 * GNOMON_ISA_COUNT; level++) {
+                const gnomon_isa isa = (gnomon_isa)(level < 0 ? 0 : level / 2);
+                if (!gnomon_isa_available(isa)) continue;
+                setenv("GNOMON_ISA", gnomon_isa_name(isa), 1);
+                gnomon_context *ctx =
+                    context_of(level % 2 == 0 ? 1 : 5, level % 2 == 0 ? 0 : 1 << 20);
+                const gnomon_search_options o = wish(GNOMON_L2, 10);
+                gnomon_rabitq *index = index_of(ctx, GNOMON_L2, bits, 1, &base);
+                gnomon_neighbors got = search(ctx, index, &queries, &o, 0.3, 0);
+                const gnomon_matrix e = gnomon_matrix_rowmajor(level < 0 ? estimates : others,
+                                                               GNOMON_F64, 70, 9001);
+                expect(ctx, gnomon_rabitq_estimate(ctx, index, &queries, 0, &e, NULL), GNOMON_OK);
+                if (level < 0) {
+                    first.struct_size = sizeof first;
+                    first.queries = 70;
+                    first.k = 10;
+                    first.ids = malloc(700 * 8);
+                    first.distances = malloc(700 * 8);
+                    memcpy(first.ids, got.ids, 700 * 8);
+                    memcpy(first.distances, got.distances, 700 * 8);
+                } else {
+                    same_answers(&got, &first, gnomon_isa_name(isa));
+                    assert_memory_equal(estimates, others, 70 * 9001 * 8);
+                }
+                gnomon_neighbors_free(ctx, &got);
+                /* one query, a few queries */
+                for (int64_t from = 0; from < 70; from += 23) {
+                    gnomon_matrix part = queries;
+                    part.rows = from == 23 ? 1 : 70 - from < 23 ? 70 - from : 23;
+                    part.data = (float *)queries.data + from * 51;
+                    gnomon_neighbors few = search(ctx, index, &part, &o, 0.3, 0);
+                    gnomon_neighbors due = first;
+                    due.queries = part.rows;
+                    due.ids += from * 10;
+                    due.distances += from * 10;
+                    same_answers(&few, &due, "a part of the queries");
+                    gnomon_neighbors_free(ctx, &few);
+                }
+                gnomon_rabitq_destroy(index);
+                gnomon_context_destroy(ctx);
+            }
+            free(first.ids);
+            free(first.distances);
+            free(estimates);
+            free(others);
+        }
+        free(base.data);
+        free(queries.data);
+    }
+    if (before != NULL)
+        setenv("GNOMON_ISA", saved, 1);
+    else
+        unsetenv("GNOMON_ISA");
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = context_of(1, 0);
+    float data[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    gnomon_matrix base = gnomon_matrix_rowmajor(data, GNOMON_F32, 4, 3);
+    gnomon_rabitq_options o = GNOMON_RABITQ_OPTIONS_INIT;
+    gnomon_rabitq *index = NULL;
+    static const int64_t bad[] = {0, 9, -1};
+    for (int i = 0; i < 3; i++) {
+        o.bits = bad[i];
+        expect(ctx, gnomon_rabitq_create(ctx, &o, &base, &index), GNOMON_ERROR_ARGUMENT);
+        assert_null(index);
+        assert_string_equal(gnomon_last_error_argument(ctx), "options.bits");
+    }
+    o.bits = 3;
+    o.metric = GNOMON_IP;
+    expect(ctx, gnomon_rabitq_create(ctx, &o, &base, &index), GNOMON_ERROR_ARGUMENT);
+    o.metric = GNOMON_L2;
+    o.codes_only = 2;
+    expect(ctx, gnomon_rabitq_create(ctx, &o, &base, &index), GNOMON_ERROR_ARGUMENT);
+    o.codes_only = 0;
+    data[7] = NAN;
+    expect(ctx, gnomon_rabitq_create(ctx, &o, &base, &index), GNOMON_ERROR_NONFINITE);
+    int64_t row = 0, col = 0;
+    gnomon_last_error_place(ctx, &row, &col);
+    assert_int_equal(row, 2);
+    assert_int_equal(col, 1);
+    data[7] = 8;
+    base.rows = 0;
+    expect(ctx, gnomon_rabitq_create(ctx, &o, &base, &index), GNOMON_ERROR_ARGUMENT);
+    base.rows = 4;
+    expect(ctx, gnomon_rabitq_create(ctx, NULL, &base, &index), GNOMON_OK);
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    gnomon_rabitq_params p = GNOMON_RABITQ_PARAMS_INIT;
+    gnomon_search_options w = wish(GNOMON_L2, 2);
+    static const double recalls[] = {0, -1, 1.5, NAN};
+    for (int i = 0; i < 4; i++) {
+        p.recall = recalls[i];
+        expect(ctx, gnomon_rabitq_query(ctx, index, &base, &w, &p, &found),
+               GNOMON_ERROR_ARGUMENT);
+    }
+    p.recall = 1;
+    p.rerank = 1;
+    expect(ctx, gnomon_rabitq_query(ctx, index, &base, &w, &p, &found), GNOMON_ERROR_ARGUMENT);
+    w.k = 5;
+    expect(ctx, gnomon_rabitq_query(ctx, index, &base, &w, NULL, &found), GNOMON_ERROR_ARGUMENT);
+    w.k = 0;
+    w.radius = 1;
+    expect(ctx, gnomon_rabitq_query(ctx, index, &base, &w, NULL, &found), GNOMON_ERROR_ARGUMENT);
+    w = wish(GNOMON_COSINE, 2);
+    expect(ctx, gnomon_rabitq_query(ctx, index, &base, &w, NULL, &found), GNOMON_ERROR_ARGUMENT);
+    w = wish(GNOMON_L2, 2);
+    const gnomon_matrix narrow = gnomon_matrix_rowmajor(data, GNOMON_F32, 4, 2);
+    expect(ctx, gnomon_rabitq_query(ctx, index, &narrow, &w, NULL, &found), GNOMON_ERROR_SHAPE);
+    float out[16];
+    gnomon_matrix e = gnomon_matrix_rowmajor(out, GNOMON_F32, 4, 4);
+    expect(ctx, gnomon_rabitq_estimate(ctx, index, &narrow, 0, &e, NULL), GNOMON_ERROR_SHAPE);
+    expect(ctx, gnomon_rabitq_estimate(ctx, index, &base, 1, &e, &e), GNOMON_ERROR_ARGUMENT);
+    expect(ctx, gnomon_rabitq_estimate(ctx, index, &base, 1, &e, NULL), GNOMON_OK);
+    e.rows = 3;
+    expect(ctx, gnomon_rabitq_estimate(ctx, index, &base, 0, &e, NULL), GNOMON_ERROR_SHAPE);
+    gnomon_matrix none = base;
+    none.rows = 0;
+    expect(ctx, gnomon_rabitq_query(ctx, index, &none, &w, NULL, &found), GNOMON_OK);
+    assert_int_equal(found.queries, 0);
+    gnomon_neighbors_free(ctx, &found);
+    gnomon_rabitq_destroy(index);
+    gnomon_rabitq_destroy(NULL);
+    gnomon_context_destroy(ctx);
+}
+
+/* Every allocation refused in turn: MEMORY, and nothing is left. */
+static void no_memory(void **state)
+{
+    (void)state;
+    const gnomon_matrix base = make_points(CLUSTERS, GNOMON_F32, 300, 20, 1);
+    const gnomon_matrix queries = make_points(CLUSTERS, GNOMON_F32, 5, 20, 2);
+    for (long refused = 0, done = 0; !done; refused++) {
+        refusal r = {0};
+        const gnomon_allocator allocator = {&r, refusing, releasing};
+        gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+        gnomon_context *ctx;
+        options.device = "cpu";
+        options.threads = 1;
+        options.allocator = &allocator;
+        r.at = -1;
+        assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+        const long held = r.out;
+        r.at = r.calls + refused;
+        gnomon_rabitq *index = NULL;
+        gnomon_neighbors found = {.struct_size = sizeof found};
+        const gnomon_search_options o = wish(GNOMON_L2, 4);
+        double out[5 * 300];
+        const gnomon_matrix e = gnomon_matrix_rowmajor(out, GNOMON_F64, 5, 300);
+        gnomon_status status = gnomon_rabitq_create(ctx, NULL, &base, &index);
+        if (status == GNOMON_OK)
+            status = gnomon_rabitq_query(ctx, index, &queries, &o, NULL, &found);
+        if (status == GNOMON_OK)
+            status = gnomon_rabitq_estimate(ctx, index, &queries, 0.1, &e, &e);
+        done = r.calls <= r.at;
+        expect(ctx, status, done ? GNOMON_OK : GNOMON_ERROR_MEMORY);
+        gnomon_neighbors_free(ctx, &found);
+        gnomon_rabitq_destroy(index);
+        assert_int_equal(r.out, held);
+        gnomon_context_destroy(ctx);
+        assert_true(refused < 1000);
+    }
+    free(base.data);
+    free(queries.data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exact_answers),   cmocka_unit_test(far_queries),
+        cmocka_unit_test(filters_and_exclusion), cmocka_unit_test(recall_is_kept),
+        cmocka_unit_test(codes_alone),     cmocka_unit_test(the_cut_leaves_no_trace),
+        cmocka_unit_test(refusals),        cmocka_unit_test(no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
