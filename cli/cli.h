@@ -410,15 +410,17 @@ int cli_points_too_large(cli_app *app, const char *path, double bytes);
 void cli_points_drop(cli_points *p);
 
 /* index.c: indexes in files */
-/* An index of hash tables, or an inverted one of sparse points: the other is NULL. */
+/* An index of hash tables, an inverted one of sparse points, or one of codes: the others are NULL.
+ */
 typedef struct cli_index_file {
     gnomon_lsh *hashed;
     gnomon_sparse_index *inverted;
+    gnomon_rabitq *coded;
 } cli_index_file;
 /* Opens an index's file. -1 or an exit code. */
 int cli_index_open(cli_app *app, const char *path, cli_index_file *index);
 void cli_index_close(cli_index_file *index);
-/* Of an inverted one metric, dimensions, points and removed are told. */
+/* Of the others metric, dimensions, points and removed are told. */
 void cli_index_describe(const cli_index_file *index, gnomon_lsh_info *info);
 /* A failure whose fault is the file's. An exit code. */
 int cli_index_fail(cli_app *app, const char *path, gnomon_status status);

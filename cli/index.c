@@ -12,8 +12,9 @@ int cli_index_fail(cli_app *app, const char *path, gnomon_status status)
 
 int cli_index_open(cli_app *app, const char *path, cli_index_file *index)
 {
-    *index = (cli_index_file){NULL, NULL};
+    *index = (cli_index_file){NULL, NULL, NULL};
     gnomon_status status = gnomon_sparse_index_open(app->ctx, path, &index->inverted);
+    if (status == GNOMON_ERROR_FORMAT) status = gnomon_rabitq_open(app->ctx, path, &index->coded);
     if (status == GNOMON_ERROR_FORMAT) status = gnomon_lsh_open(app->ctx, path, &index->hashed);
     return status == GNOMON_OK ? -1 : cli_index_fail(app, path, status);
 }
@@ -22,12 +23,14 @@ void cli_index_close(cli_index_file *index)
 {
     gnomon_lsh_destroy(index->hashed);
     gnomon_sparse_index_destroy(index->inverted);
-    *index = (cli_index_file){NULL, NULL};
+    gnomon_rabitq_destroy(index->coded);
+    *index = (cli_index_file){NULL, NULL, NULL};
 }
 
 void cli_index_describe(const cli_index_file *index, gnomon_lsh_info *info)
 {
     gnomon_sparse_index_info told = {.struct_size = sizeof told};
+    gnomon_rabitq_info coded = {.struct_size = sizeof coded};
     *info = (gnomon_lsh_info){.struct_size = sizeof *info};
     if (index->hashed != NULL) {
         gnomon_lsh_describe(index->hashed, info);
@@ -37,6 +40,12 @@ void cli_index_describe(const cli_index_file *index, gnomon_lsh_info *info)
         info->removed = told.removed;
         info->options.metric = told.metric;
         info->options.functions.dim = told.dim;
+    } else if (index->coded != NULL) {
+        gnomon_rabitq_describe(index->coded, &coded);
+        info->points = coded.points;
+        info->options.metric = coded.options.metric;
+        info->options.functions.dim = coded.dim;
+        info->code_bytes = coded.code_bytes;
     }
 }
 

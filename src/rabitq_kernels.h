@@ -48,7 +48,8 @@ typedef struct gnomon_rabitq_sift {
     const gnomon_rabitq_lanes *lanes;
     int64_t tile_count, steps;
     int bits;
-    uint32_t row, rows; /* number of the first point, and how many there are: later lanes are none */
+    uint32_t row,
+        rows; /* number of the first point, and how many there are: later lanes are none */
     /* Makes room for one more hit of query q at least; may lower its limit. */
     void (*full)(void *arg, int64_t q);
     void *arg;

@@ -52,8 +52,8 @@ typedef struct gnomon_rabitq_options {
                        0 */
 } gnomon_rabitq_options;
 
-#define GNOMON_RABITQ_OPTIONS_INIT                                              \
-    {                                                                           \
+#define GNOMON_RABITQ_OPTIONS_INIT                                                \
+    {                                                                             \
         sizeof(gnomon_rabitq_options), GNOMON_L2, (int64_t)4, (uint64_t)0, (int)0 \
     }
 /* The same for bindings: see gnomon_context_options_init. */
@@ -62,15 +62,15 @@ GNOMON_API gnomon_status gnomon_rabitq_options_init(gnomon_rabitq_options *optio
 /* How much of the answers a query finds. */
 typedef struct gnomon_rabitq_params {
     size_t struct_size; /* see gnomon/base.h */
-    double recall;  /* above 0, at most 1. 1 (default): the answers are exact, by a bound that always
-                       holds. Less: each of the k nearest is found with at least this probability,
-                       over random rotations, so that the expected recall is no less */
+    double recall; /* above 0, at most 1. 1 (default): the answers are exact, by a bound that always
+                      holds. Less: each of the k nearest is found with at least this probability,
+                      over random rotations, so that the expected recall is no less */
     int64_t rerank; /* 0 (default): what 'recall' needs. Else the distances of so many points are
                        computed, the nearest by estimate, at least k; recall is not read */
 } gnomon_rabitq_params;
 
-#define GNOMON_RABITQ_PARAMS_INIT                            \
-    {                                                        \
+#define GNOMON_RABITQ_PARAMS_INIT                           \
+    {                                                       \
         sizeof(gnomon_rabitq_params), (double)1, (int64_t)0 \
     }
 /* The same for bindings: see gnomon_context_options_init. */

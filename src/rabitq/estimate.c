@@ -60,7 +60,8 @@ static void estimate_query(void *arg, int64_t q, int worker)
         const double bound =
             error * (d < norm ? d : norm) + 0x1p-20 * (square + width * width + from) + 0x1p-100;
         const double wide = bound * unit * unit * (1 + 0x1p-20);
-        put(w->bounds, q, i, w->bounds->dtype == GNOMON_F64 ? wide : (double)gnomon_rabitq_above(wide));
+        put(w->bounds, q, i,
+            w->bounds->dtype == GNOMON_F64 ? wide : (double)gnomon_rabitq_above(wide));
     }
 }
 
@@ -93,7 +94,8 @@ gnomon_status gnomon_rabitq_estimate(gnomon_context *ctx, const gnomon_rabitq *i
                    "estimates are made on the CPU; use the device cpu or auto");
     GNOMON_TRY(gnomon_check_view(ctx, queries, "queries"));
     GNOMON_FAIL_IF(queries->cols != index->dim, ctx, GNOMON_ERROR_SHAPE,
-                   GNOMON_ARG("queries") " has %" PRId64 " columns; the index's points have %" PRId64,
+                   GNOMON_ARG("queries") " has %" PRId64
+                                         " columns; the index's points have %" PRId64,
                    queries->cols, index->dim);
     GNOMON_TRY(check_out(ctx, index, queries, estimates, "estimates"));
     if (bounds != NULL) GNOMON_TRY(check_out(ctx, index, queries, bounds, "bounds"));

@@ -77,8 +77,7 @@ gnomon_status gnomon_rabitq_open_empty(gnomon_context *ctx, const gnomon_rabitq_
     gnomon_status status = gnomon_alloc(ctx, GNOMON_RABITQ_ROUNDS * index->m, sizeof *index->signs,
                                         "a rotation", &index->signs);
     if (status == GNOMON_OK)
-        status =
-            gnomon_alloc(ctx, index->m, sizeof *index->dither, "a rotation", &index->dither);
+        status = gnomon_alloc(ctx, index->m, sizeof *index->dither, "a rotation", &index->dither);
     if (status != GNOMON_OK) {
         gnomon_rabitq_destroy(index);
         return status;
@@ -223,9 +222,8 @@ static void find_norms(void *arg, int64_t task, int worker)
         w->k->search->to_f64(gnomon_row_at(w->x, i), w->x->dtype, w->x->col_stride, w->x->cols,
                              row);
         /* |x factor - centre|, the same to a few units */
-        w->norms[i] =
-            w->k->search->differences(w->index->centre, row, GNOMON_F64, 1, w->index->dim,
-                                      factor_of(w->index, w->k, w->x, i));
+        w->norms[i] = w->k->search->differences(w->index->centre, row, GNOMON_F64, 1, w->index->dim,
+                                                factor_of(w->index, w->k, w->x, i));
     }
 }
 
@@ -275,8 +273,7 @@ static gnomon_status make(gnomon_context *ctx, making *w)
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(threads, index->m), sizeof *w->floats,
                             "threads' memory", &w->floats));
     GNOMON_TRY(gnomon_alloc(ctx, index->dim, sizeof *index->centre, "a centre", &index->centre));
-    GNOMON_TRY(gnomon_alloc(ctx, n,
-                            (size_t)gnomon_rabitq_bytes(index->m, (int)index->options.bits),
+    GNOMON_TRY(gnomon_alloc(ctx, n, (size_t)gnomon_rabitq_bytes(index->m, (int)index->options.bits),
                             "codes", &index->codes));
     GNOMON_TRY(gnomon_alloc(ctx, n,
                             sizeof(float) * (size_t)gnomon_rabitq_factors(index->options.bits),
@@ -359,8 +356,7 @@ void gnomon_rabitq_describe(const gnomon_rabitq *index, gnomon_rabitq_info *info
         .options = index->options,
         .points = index->points,
         .dim = index->dim,
-        .code_bytes =
-            index->points * (gnomon_rabitq_bytes(index->m, (int)bits) +
-                             (int64_t)sizeof(float) * gnomon_rabitq_factors(bits))};
+        .code_bytes = index->points * (gnomon_rabitq_bytes(index->m, (int)bits) +
+                                       (int64_t)sizeof(float) * gnomon_rabitq_factors(bits))};
     gnomon_write_result(info, &full, sizeof full);
 }

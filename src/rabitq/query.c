@@ -5,9 +5,9 @@
  * error; the answers are the nearest of A and C. Both follow from the codes alone, so that neither
  * threads nor memory change an answer.
  *
- * The scan keeps, for a limit that it guesses on its way, all that may be in A or C. Where the guess
- * turns out to be below T, or more is kept than there is room for, the query is scanned again, with
- * T for its limit. */
+ * The scan keeps, for a limit that it guesses on its way, all that may be in A or C. Where the
+ * guess turns out to be below T, or more is kept than there is room for, the query is scanned
+ * again, with T for its limit. */
 #include "rabitq/rabitq.h"
 
 #include "base/arithmetic.h"
@@ -26,11 +26,11 @@
 GNOMON_OPTIONS_INIT(gnomon_rabitq_params, GNOMON_RABITQ_PARAMS_INIT)
 
 enum {
-    GROUP = 256,            /* queries that one thread takes at a time */
-    BLOCK_BYTES = 1 << 18,  /* of tiles */
-    LEAST_CHUNK = 1 << 12,  /* points that a thread takes at a time where queries are few */
-    LEAST_ROOM = 1024,      /* hits */
-    SCAN_ASKS = 16          /* blocks */
+    GROUP = 256,           /* queries that one thread takes at a time */
+    BLOCK_BYTES = 1 << 18, /* of tiles */
+    LEAST_CHUNK = 1 << 12, /* points that a thread takes at a time where queries are few */
+    LEAST_ROOM = 1024,     /* hits */
+    SCAN_ASKS = 16         /* blocks */
 };
 
 /* A query of a batch. */
@@ -39,9 +39,9 @@ typedef struct asked {
     double length;       /* of what rounding to integers took */
     float scale, half;
     int32_t start;
-    bool lost;   /* too large for integers in fp32, or for what stands for them */
-    bool again;  /* to be scanned once more */
-    double top;  /* T */
+    bool lost;  /* too large for integers in fp32, or for what stands for them */
+    bool again; /* to be scanned once more */
+    double top; /* T */
     int64_t verified;
 } asked;
 
@@ -55,10 +55,10 @@ typedef struct scanning {
     const gnomon_rabitq *index;
     const gnomon_kernels *k;
     gnomon_search *search;
-    int64_t first; /* the size of A */
-    bool strict;   /* A is all that is wanted */
-    bool exact;    /* the bound always holds */
-    double sure, surely;     /* t of the error, and of the guess */
+    int64_t first;            /* the size of A */
+    bool strict;              /* A is all that is wanted */
+    bool exact;               /* the bound always holds */
+    double sure, surely;      /* t of the error, and of the guess */
     double rounding, roundly; /* integers' error by scale, of both */
     int64_t steps, room;
     /* a batch */
@@ -74,9 +74,9 @@ typedef struct scanning {
     uint32_t *tiles;
     uint8_t *spare;
     gnomon_rabitq_lanes *lanes;
-    float *ranks; /* room x chunks */
-    double *f64;  /* 2 dim */
-    uint8_t *u;   /* m */
+    float *ranks;  /* room x chunks */
+    double *f64;   /* 2 dim */
+    uint8_t *u;    /* m */
     int64_t block; /* tiles */
     gnomon_asking asking;
 } scanning;
@@ -96,7 +96,8 @@ static void take_integers(const scanning *w, const double *x, asked *a, int8_t *
     a->scale = a->lost ? 0 : gnomon_rabitq_above(most / 127);
     for (int64_t j = 0; j < m; j++) {
         double integer = 0;
-        if (!a->lost) integer = floor(x[j] / (double)a->scale + (w->exact ? 0.5 : w->index->dither[j]));
+        if (!a->lost)
+            integer = floor(x[j] / (double)a->scale + (w->exact ? 0.5 : w->index->dither[j]));
         integer = integer > 127 ? 127 : integer < -127 ? -127 : integer;
         const double rest = x[j] - integer * (double)a->scale;
         lost += rest * rest;
@@ -293,14 +294,14 @@ static gnomon_rabitq_filter filter_of(const scanning *w, int64_t q, gnomon_rabit
 {
     const asked *a = &w->asked[q];
     const int64_t exclude = w->search->options.exclude, self = exclude + w->begin + q;
-    return (gnomon_rabitq_filter){
-        .limit = HUGE_VALF,
-        .scale = a->scale,
-        .half = a->half,
-        .start = a->start,
-        .self = exclude >= 0 && self < UINT32_MAX ? (uint32_t)self : UINT32_MAX,
-        .room = (int32_t)room,
-        .kept = kept};
+    return (gnomon_rabitq_filter){.limit = HUGE_VALF,
+                                  .scale = a->scale,
+                                  .half = a->half,
+                                  .start = a->start,
+                                  .self = exclude >= 0 && self < UINT32_MAX ? (uint32_t)self
+                                                                            : UINT32_MAX,
+                                  .room = (int32_t)room,
+                                  .kept = kept};
 }
 
 static void scan_part(void *arg, int64_t number, int worker)
@@ -516,8 +517,7 @@ static void divide(scanning *w, int64_t count)
 
 static gnomon_status search_batch(scanning *w, int64_t *compared, int64_t all)
 {
-    w->asking = (gnomon_asking){
-        .ctx = w->ctx, .phase = "search", .done = w->begin, .total = all};
+    w->asking = (gnomon_asking){.ctx = w->ctx, .phase = "search", .done = w->begin, .total = all};
     gnomon_parallel(w->ctx, w->count, prepare_query, w);
     gnomon_parallel(w->ctx, w->groups * w->chunks, scan_part, w);
     GNOMON_TRY(w->asking.status);
@@ -541,8 +541,8 @@ static gnomon_status open_threads(scanning *w, double **numbers)
     GNOMON_TRY(gnomon_alloc(ctx, threads * w->block, (size_t)tile, "tiles", &w->tiles));
     GNOMON_TRY(gnomon_alloc(ctx, threads * w->block, sizeof *w->lanes, "tiles", &w->lanes));
     GNOMON_TRY(gnomon_alloc(ctx, threads * GNOMON_LANES, (size_t)index->m, "tiles", &w->spare));
-    GNOMON_TRY(gnomon_alloc(ctx, threads * 2, sizeof *w->f64 * (size_t)index->dim, "a query",
-                            &w->f64));
+    GNOMON_TRY(
+        gnomon_alloc(ctx, threads * 2, sizeof *w->f64 * (size_t)index->dim, "a query", &w->f64));
     return gnomon_alloc(ctx, threads, (size_t)index->m, "codes", &w->u);
 }
 
@@ -566,8 +566,8 @@ static gnomon_status open_batch(scanning *w, int64_t *size)
     GNOMON_TRY(gnomon_alloc(ctx, *size, sizeof *w->list, "queries", &w->list));
     GNOMON_TRY(gnomon_alloc(ctx, parts, sizeof *w->filters, "queries", &w->filters));
     GNOMON_TRY(gnomon_alloc(ctx, parts, sizeof *w->parts, "queries", &w->parts));
-    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(parts, w->room), sizeof *w->hits, "candidates",
-                            &w->hits));
+    GNOMON_TRY(
+        gnomon_alloc(ctx, gnomon_times(parts, w->room), sizeof *w->hits, "candidates", &w->hits));
     return gnomon_alloc(ctx, gnomon_times(threads * threads, w->room), sizeof *w->ranks,
                         "candidates", &w->ranks);
 }
@@ -610,7 +610,8 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_rabitq *index,
                            const gnomon_rabitq_params *p)
 {
     GNOMON_FAIL_IF(queries->cols != index->dim, ctx, GNOMON_ERROR_SHAPE,
-                   GNOMON_ARG("queries") " has %" PRId64 " columns; the index's points have %" PRId64,
+                   GNOMON_ARG("queries") " has %" PRId64
+                                         " columns; the index's points have %" PRId64,
                    queries->cols, index->dim);
     GNOMON_FAIL_IF(o->metric != index->options.metric, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.metric") " is %s; the index is for %s",
@@ -636,7 +637,7 @@ static void plan(scanning *w, const gnomon_rabitq_params *p)
     w->strict = estimates || p->rerank > 0;
     w->exact = !w->strict && p->recall == 1;
     /* enough of them that the k-th is near the k-th of all */
-    w->first = estimates ? gnomon_plus(gnomon_times(2, k), 32)
+    w->first = estimates   ? gnomon_plus(gnomon_times(2, k), 32)
                : w->strict ? p->rerank
                            : gnomon_plus(k, k / 2 + 8);
     if (w->first > n || w->first < 0) w->first = n;

@@ -88,6 +88,8 @@ typedef struct fixture {
     gnomon_join_options join_options, set_join_options;
     gnomon_lsh_functions lsh_functions;
     gnomon_lsh_search_params lsh_search_params;
+    gnomon_rabitq_options rabitq_options;
+    gnomon_rabitq_params rabitq_params;
     gnomon_lsh_options lsh_options;
     gnomon_lsh_guarantee lsh_guarantee, set_lsh_guarantee;
     gnomon_lstsq_options lstsq_options;
@@ -123,12 +125,13 @@ typedef struct fixture {
     gnomon_lsh *lsh, *set_index, *full_index;
     gnomon_lsh_builder *lsh_builder, *set_builder;
     gnomon_sparse_index *sparse_index;
+    gnomon_rabitq *rabitq;
     gnomon_sparse_builder *sparse_builder, *full_sparse_builder;
     gnomon_stream *stream, *full_stream;
     gnomon_search *search, *set_search, *full_search;
     gnomon_model *model;
     char *operator_json;
-    const char *model_json, *npy, *index_file, *sparse_file;
+    const char *model_json, *npy, *index_file, *sparse_file, *rabitq_file;
 } fixture;
 
 /* ---- what the library calls ---- */
@@ -441,6 +444,8 @@ static void make_options(fixture *f)
     f->lsh_functions.family = GNOMON_LSH_SIMHASH;
     f->lsh_functions.dim = f->lsh_functions.count = N;
     f->lsh_search_params = (gnomon_lsh_search_params)GNOMON_LSH_SEARCH_PARAMS_INIT;
+    f->rabitq_options = (gnomon_rabitq_options)GNOMON_RABITQ_OPTIONS_INIT;
+    f->rabitq_params = (gnomon_rabitq_params)GNOMON_RABITQ_PARAMS_INIT;
     f->lsh_options = (gnomon_lsh_options)GNOMON_LSH_OPTIONS_INIT;
     f->lsh_options.metric = GNOMON_L2;
     f->lsh_options.functions.family = GNOMON_LSH_PSTABLE;
@@ -489,6 +494,10 @@ static void make_files(fixture *f)
     MUST(gnomon_sparse_builder_create(f->ctx, GNOMON_L2, N, "in.sparse", &b));
     MUST(gnomon_sparse_builder_add_csr(b, &f->csr[0]));
     MUST(gnomon_sparse_builder_finish(b));
+    gnomon_rabitq *coded;
+    MUST(gnomon_rabitq_create(f->ctx, NULL, &f->matrix[0], &coded));
+    MUST(gnomon_rabitq_save(f->ctx, coded, "in.rabitq"));
+    gnomon_rabitq_destroy(coded);
 }
 
 static void make_objects(fixture *f)
@@ -500,6 +509,7 @@ static void make_objects(fixture *f)
     f->npy = "in.npy";
     f->index_file = "in.index";
     f->sparse_file = "in.sparse";
+    f->rabitq_file = "in.rabitq";
     MUST(gnomon_reader_open(ctx, f->npy, NULL, &f->reader));
     MUST(gnomon_reader_open(ctx, "in.mtx", NULL, &f->sparse_reader));
     MUST(gnomon_writer_open(ctx, "writer.npy", N, N, GNOMON_F32, NULL, &f->writer));
@@ -558,6 +568,7 @@ static void make_objects(fixture *f)
     MUST(gnomon_lsh_builder_create(ctx, &f->lsh_options, "built.index", &f->lsh_builder));
     MUST(gnomon_lsh_builder_create(ctx, &sets, "set.index", &f->set_builder));
     MUST(gnomon_sparse_index_create(ctx, GNOMON_L2, &f->csr[0], &f->sparse_index));
+    MUST(gnomon_rabitq_create(ctx, NULL, &m[0], &f->rabitq));
     MUST(gnomon_sparse_builder_create(ctx, GNOMON_L2, N, "built.sparse", &f->sparse_builder));
     MUST(gnomon_sparse_builder_create(ctx, GNOMON_L2, N, "full.sparse", &f->full_sparse_builder));
     MUST(gnomon_sparse_builder_add_csr(f->sparse_builder, &f->csr[0]));

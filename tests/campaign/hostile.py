@@ -216,6 +216,9 @@ SPECIAL = {  # kind: command lines, files that must lie beside
                ["index", "info", "FILE"], ["index", "add", "FILE", "one.npy", "-o", "out.lsh"],
                ["index", "remove", "FILE", "ids.npy", "-o", "out.lsh"], ["index", "compact", "FILE", "-o", "out.lsh"],
                ["neighbors", "one.npy", "--index", "FILE", "-k", "2", "-o", "out.npz"]], ["one.npy", "ids.npy"]),
+    "index-coded": ([["index", "query", "FILE", "one.npy", "-k", "2", "-o", "out.npz"], ["index", "check", "FILE"],
+                     ["index", "query", "FILE", "one.npy", "-k", "2", "--recall", "0.5", "-o", "out.npz"], ["index", "info", "FILE"],
+                     ["neighbors", "one.npy", "--index", "FILE", "-k", "2", "-o", "out.npz"]], ["one.npy"]),
     "index-weights": ([["index", "query", "FILE", "sparse.npz", "-k", "2", "-o", "out.npz"], ["index", "check", "FILE"],
                        ["index", "add", "FILE", "sparse.npz", "-o", "out.lsh"],
                        ["index", "remove", "FILE", "ids.npy", "-o", "out.lsh"], ["index", "compact", "FILE", "-o", "out.lsh"],
@@ -256,7 +259,7 @@ def prepare(campaign):
             if result.code == 0:
                 campaign.sound[kind] = digest(f"{folder}/sound.npy")
                 os.remove(f"{folder}/sound.npy")
-    for kind, name in (("index", "x.lsh"), ("index-weights", "w.lsh"), ("index-sparse", "s.gnx"), ("factors", "factors.npz"),
+    for kind, name in (("index", "x.lsh"), ("index-weights", "w.lsh"), ("index-sparse", "s.gnx"), ("index-coded", "x.rbq"), ("factors", "factors.npz"),
                        ("descriptor", "operator.json"), ("model", "model.json"), ("text", "lines.txt"),
                        ("documents", "docs.jsonl"), ("documents-gz", "docs.jsonl.gz"), ("documents-zst", "docs.jsonl.zst"),
                        ("lines", "docs.txt"), ("signatures", "more.sig"), ("names", "names.txt")):

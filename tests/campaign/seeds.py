@@ -121,6 +121,7 @@ def make(campaign, folder):
     campaign.run(["index", "build", "sparse.npz", "-o", "w.lsh", "--metric", "weighted-jaccard", "--tables", "3",
                   "--functions", "2", "--quiet"], folder)
     campaign.run(["index", "build", "sparse.npz", "-o", "s.gnx", "--metric", "cosine", "--quiet"], folder)
+    campaign.run(["index", "build", "x.npy", "-o", "x.rbq", "--rabitq", "3", "--quiet"], folder)
     campaign.run(["svd", "x.npy", "-k", "3", "--center", "-o", "factors.npz", "--quiet"], folder)
     campaign.run(["transform", "factors.npz", "x.npy", "-o", "scores.npy", "--quiet"], folder)
     numpy.save(f"{folder}/one.npy", numpy.ones((1, 12), "<f4"))
@@ -165,6 +166,7 @@ def jobs(campaign, folder, large, manners=("",)):
     campaign.run(["index", "build", "a.npy", "-o", "base.lsh", *build, "--quiet"], folder)
     campaign.run(["index", "remove", "base.lsh", "ids.npy", "-o", "thin.lsh", "--quiet"], folder)
     campaign.run(["index", "build", "s.npz", "-o", "base.gnx", "--metric", "cosine", "--quiet"], folder)
+    campaign.run(["index", "build", "a.npy", "-o", "base.rbq", "--rabitq", "3", "--quiet"], folder)
     campaign.run(["index", "remove", "base.gnx", "ids.npy", "-o", "thin.gnx", "--quiet"], folder)
     with open(f"{folder}/lines.txt", "w") as file:
         for i in range(3000 if large else 60):
@@ -207,6 +209,8 @@ def jobs(campaign, folder, large, manners=("",)):
         ("index-compact", ["index", "compact", "thin.lsh", "-o", "out.lsh"], ["out.lsh"]),
         ("index-query", ["index", "query", "base.lsh", "few.npy", "-k", "3", "-o", "out.npz"], ["out.npz"]),
         ("index-add-self", ["index", "add", "self.lsh", "few.npy"], ["self.lsh"]),
+        ("coded-build", ["index", "build", "a.npy", "--rabitq", "3", "-o", "out.rbq"], ["out.rbq"]),
+        ("coded-query", ["index", "query", "base.rbq", "few.npy", "-k", "3", "-o", "out.npz"], ["out.npz"]),
         ("inverted-build", ["index", "build", "s.npz", "--metric", "cosine", "-o", "out.gnx"], ["out.gnx"]),
         ("inverted-add", ["index", "add", "base.gnx", "s.npz", "-o", "out.gnx"], ["out.gnx"]),
         ("inverted-remove", ["index", "remove", "base.gnx", "ids.npy", "-o", "out.gnx"], ["out.gnx"]),

@@ -44,7 +44,7 @@ VALUES = {
     "damp": ["0.5"], "sketch-size": ["8"], "rcond": ["0.001"], "iterations": ["2"], "residual": ["residual.npy"],
     "ranks": ["2,2"], "sequential": [None], "order": ["F"], "dense": [None], "digits": ["5"], "no-compress": [None],
     "queries": ["queries.npy"], "slower": [None], "family": ["simhash"], "tables": ["2"], "bands": ["2"], "functions": ["3"],
-    "fine": ["1"], "sides": ["4"], "codes": ["2"], "rerank": ["5"], "coarse-probes": ["1"], "candidates": ["6"],
+    "fine": ["1"], "sides": ["4"], "codes": ["2"], "rabitq": ["2"], "rerank": ["5"], "coarse-probes": ["1"], "candidates": ["6"],
     "field": ["text"], "id": ["id"], "skip-bad": [None], "max-document": ["1K"], "parts": ["lines"], "min-part": ["2"], "lower": [None], "fold-case": [None], "normalize": ["nfkc"], "punctuation": ["keep"],
     "weighted": [None], "containment": [None],
     "unverified": [None], "bucket": ["4"], "work": ["."], "keep": ["longest"], "ids": ["ids.csv"], "sign": ["out.sig"], "merge": [None],
@@ -75,9 +75,10 @@ VERBS = {
     "convert": [["points.npy", "out.npy"], ["sets.svm", "out.mtx"]],
     "info": [["points.npy"], []],
     "index build": [["points.npy", "--tables", "2", "--functions", "3", "--metric", "cosine", "-o", "made.lsh"],
-                    ["points.npy", "-k", "2", "--recall", "0.5", "-o", "made.lsh"]],
+                    ["points.npy", "-k", "2", "--recall", "0.5", "-o", "made.lsh"],
+                    ["points.npy", "--rabitq", "3", "-o", "made.lsh"]],
     "index tune": [["points.npy", "-k", "2"]],
-    "index query": [["given.lsh", "queries.npy", "-k", "3"]],
+    "index query": [["given.lsh", "queries.npy", "-k", "3"], ["given.rbq", "queries.npy", "-k", "3"]],
     "index add": [["given.lsh", "queries.npy", "-o", "made.lsh"]],
     "index remove": [["given.lsh", "ids.csv", "-o", "made.lsh"]],
     "index compact": [["given.lsh", "-o", "made.lsh"]],
@@ -122,6 +123,7 @@ def prepare(folder):
         run("svd", "points.npy", "-k", "2", "--center", "-o", "factors.npz")
         run("transform", "factors.npz", "points.npy", "-o", "scores.npy")
     run("index", "build", "points.npy", "--tables", "2", "--functions", "3", "--metric", "cosine", "-o", "given.lsh")
+    run("index", "build", "points.npy", "--rabitq", "2", "-o", "given.rbq")
     run("dedup", "lines.txt", "--sign", "given.sig")
     write("docs.jsonl", '{"id": 1, "text": "a line\\nof two"}\n{"id": 2, "text": "a line"}\n')
     write("model.json", "{}\n")

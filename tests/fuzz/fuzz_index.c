@@ -2,6 +2,7 @@
 #include "fuzz_io.h"
 
 #include <gnomon/lsh.h>
+#include <gnomon/rabitq.h>
 #include <gnomon/sparse_index.h>
 
 /* A file of sparse points: its nearest points, and all within a radius, of one query. */
@@ -19,6 +20,28 @@ static void ask_sparse(gnomon_context *ctx, const gnomon_sparse_index *index)
         wanted.radius = 1;
         const gnomon_status status =
             gnomon_sparse_index_query_csr(ctx, index, &query, &wanted, &found);
+        CHECK(status != GNOMON_ERROR_INTERNAL);
+        if (status == GNOMON_OK) gnomon_neighbors_free(ctx, &found);
+    }
+}
+
+/* A file of codes: the nearest point of a query, exactly, nearly and by estimates. */
+static void ask_codes(gnomon_context *ctx, const gnomon_rabitq *index)
+{
+    gnomon_rabitq_info info = {.struct_size = sizeof info};
+    gnomon_rabitq_describe(index, &info);
+    float point[64] = {1, 2, -1};
+    if (info.dim > 64) return;
+    const gnomon_matrix query = gnomon_matrix_rowmajor(point, GNOMON_F32, 1, info.dim);
+    gnomon_search_options wanted = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_rabitq_params nearly = GNOMON_RABITQ_PARAMS_INIT;
+    wanted.metric = info.options.metric;
+    wanted.k = 1;
+    nearly.recall = 0.5;
+    for (int way = 0; way < 2; way++) {
+        gnomon_neighbors found = {.struct_size = sizeof found};
+        const gnomon_status status =
+            gnomon_rabitq_query(ctx, index, &query, &wanted, way == 0 ? NULL : &nearly, &found);
         CHECK(status != GNOMON_ERROR_INTERNAL);
         if (status == GNOMON_OK) gnomon_neighbors_free(ctx, &found);
     }
@@ -47,6 +70,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (sparse != NULL) ask_sparse(ctx, sparse);
     gnomon_sparse_index_destroy(sparse);
     CHECK(gnomon_sparse_index_check(ctx, path, NULL, NULL) != GNOMON_ERROR_INTERNAL);
+    gnomon_rabitq *codes;
+    status = gnomon_rabitq_open(ctx, path, &codes);
+    CHECK((status == GNOMON_OK) == (codes != NULL));
+    CHECK(status != GNOMON_ERROR_INTERNAL);
+    if (codes != NULL) ask_codes(ctx, codes);
+    gnomon_rabitq_destroy(codes);
+    CHECK(gnomon_rabitq_check(ctx, path, NULL, NULL) != GNOMON_ERROR_INTERNAL);
     close(fd);
     gnomon_context_destroy(ctx);
     return 0;

@@ -20,8 +20,8 @@ static void print_help(FILE *stream)
     fputs("Usage: gnomon index VERB [options]\n"
           "\n"
           "An index for nearest neighbours: one file that holds the points with hash tables\n"
-          "(approximate answers, by locality-sensitive hashing), or sparse points with inverted\n"
-          "lists (exact answers).\n"
+          "(approximate answers, by locality-sensitive hashing), with codes of a few bits a\n"
+          "coordinate (RaBitQ), or sparse points with inverted lists (exact answers).\n"
           "\n"
           "Verbs:\n",
           stream);

@@ -14,9 +14,10 @@ typedef struct build {
     int metric, family, slower, inverted;
     gnomon_lsh_guarantee guarantee;
     gnomon_lsh_options options;
+    gnomon_rabitq_options coding;
     uint64_t seed;
     int k_given, radius_given, recall_given, family_given, tables_given, functions_given,
-        fine_given, width_given, sides_given, codes_given, probes_given, rerank_given;
+        fine_given, width_given, sides_given, codes_given, probes_given, rerank_given, bits_given;
     int64_t points;
     gnomon_data_info info;
     cli_index_file index;
@@ -26,7 +27,7 @@ typedef struct build {
 
 /* ---- options ---- */
 
-enum { GUARANTEE = 7, SETTINGS = 9 };
+enum { GUARANTEE = 7, SETTINGS = 10 };
 
 /* high 0: no limit */
 static cli_option number(const char *name, int64_t *target, int *given, int64_t low, int64_t high,
@@ -159,6 +160,8 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
                "buckets that a query probes in addition to its own in each table (default 0)"),
         number("rerank", &b->options.search_params.rerank, &b->rerank_given, 0, 0, "N",
                "with --codes: candidates reranked by exact distances (default 0: all)"),
+        number("rabitq", &b->coding.bits, &b->bits_given, 1, 8, "BITS",
+               "l2, cosine: codes of so many bits a coordinate (RaBitQ) instead of hash tables"),
     };
     memcpy(table, options, sizeof options);
 }
@@ -167,6 +170,7 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
 static const cli_verb texts[] = {
     {.synopsis = "POINTS -o OUT --recall SHARE (-k K | --radius R) [options]\n"
                  "POINTS -o OUT --tables L --functions M [--width W] [options]\n"
+                 "POINTS -o OUT --rabitq BITS [--metric METRIC] [--seed N]\n"
                  "POINTS -o OUT [options]",
      .about = "Builds an index and writes it, with the points, to one file. With --recall the "
               "settings are chosen for the points, which must fit in --memory, and the index is "
@@ -174,7 +178,9 @@ static const cli_verb texts[] = {
               "faster, the command reports that, writes nothing and exits with code 1. With given "
               "settings the points are read piece by piece, and neither they nor the tables need "
               "to fit in memory; sorted runs are kept in TMPDIR, 12 bytes per point and table. "
-              "Without either, "
+              "With --rabitq, too, the points must fit in --memory: the index has a code of each, "
+              "and queries are answered exactly, or to a recall that they ask for. "
+              "Without any of these, "
               "sparse points get an inverted index, whose answers are exact (l2, cosine, ip, l1); "
               "TMPDIR then holds 28 bytes per nonzero.",
      .examples =
@@ -185,6 +191,8 @@ static const cli_verb texts[] = {
          "given.lsh\n"
          "Sets\n"
          "gnomon index build sparse.mtx --metric jaccard --tables 4 --functions 2 -o sets.lsh\n"
+         "Codes of four bits a coordinate\n"
+         "gnomon index build base.npy --rabitq 4 -o base.rbq\n"
          "An inverted index of sparse points\n"
          "gnomon index build sparse.mtx --metric cosine -o sparse.gnx\n",
      .min_operands = 1,
@@ -251,6 +259,8 @@ static int check(build *b, int tune)
                      b->width_given + b->sides_given + b->codes_given + b->probes_given +
                      b->rerank_given;
     if (!tune && b->output == NULL) return cli_usage(app, "-o OUT is needed");
+    if (b->bits_given && (guaranteed || told > 0))
+        return cli_usage(app, "--rabitq excludes --recall and all other settings");
     if (guaranteed && told > 0)
         return cli_usage(
             app, "--recall chooses the settings: leave out --tables, --functions and the like");
@@ -259,12 +269,18 @@ static int check(build *b, int tune)
     if (!guaranteed && (b->k_given || b->radius_given || b->queries_path != NULL || b->slower))
         return cli_usage(app, "-k, %s, --queries and --slower require --recall",
                          cli_option_of("radius"));
-    b->inverted = !guaranteed && told == 0 && cli_metric_form((gnomon_metric)b->metric) == 0;
-    if (!guaranteed && !b->inverted && !b->tables_given && !b->functions_given)
+    b->inverted = !guaranteed && !b->bits_given && told == 0 &&
+                  cli_metric_form((gnomon_metric)b->metric) == 0;
+    if (b->bits_given && b->metric != GNOMON_L2 && b->metric != GNOMON_COSINE)
+        return cli_usage(app,
+                         "--rabitq: there are no codes for --metric %s; l2 and cosine have them",
+                         gnomon_metric_name((gnomon_metric)b->metric));
+    const int hashed = !b->inverted && !b->bits_given;
+    if (!guaranteed && hashed && !b->tables_given && !b->functions_given)
         return cli_usage(app, "either --recall, or --tables and --functions are needed");
-    if (!guaranteed && !b->inverted && !b->tables_given)
+    if (!guaranteed && hashed && !b->tables_given)
         return needs_also(app, "functions", "rows", "tables", "bands");
-    if (!guaranteed && !b->inverted && !b->functions_given)
+    if (!guaranteed && hashed && !b->functions_given)
         return needs_also(app, "tables", "bands", "functions", "rows");
     if (b->queries_path != NULL && strcmp(b->path, "-") == 0 && strcmp(b->queries_path, "-") == 0)
         return cli_usage(app, "POINTS and --queries can't both be standard input");
@@ -276,7 +292,9 @@ static int check(build *b, int tune)
     b->guarantee.metric = b->options.metric = (gnomon_metric)b->metric;
     b->guarantee.seed = b->options.functions.seed = b->seed;
     b->guarantee.slower = b->slower;
-    if (b->inverted) return -1;
+    b->coding.metric = (gnomon_metric)b->metric;
+    b->coding.seed = b->seed;
+    if (!hashed && !guaranteed) return -1;
     if (gnomon_metric_family(b->options.metric, 0) == 0)
         return cli_usage(app,
                          "no hash functions for --metric %s: only sparse points take it, without "
@@ -343,6 +361,40 @@ static int load(build *b, const char *path, const cli_input_options *input, cli_
                                        : cli_open_input(b->app, path, input, &p->reader, &p->info);
     if (code < 0) code = cli_check_bits(b->app, b->metric, path, &p->info);
     return code < 0 ? cli_index_read(b->app, path, b->options.metric, 0, p, budget) : code;
+}
+
+/* Codes of points in memory. */
+static int build_coded(build *b)
+{
+    cli_app *app = b->app;
+    cli_points points;
+    int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
+    memset(&points, 0, sizeof points);
+    int code = load(b, b->path, &b->input, &points, &budget);
+    if (code < 0 && points.dense.rows == 0)
+        code = cli_fail(app, CLI_EXIT_DATA, "%s: no points to code", b->path);
+    const double begin = cli_seconds();
+    gnomon_status status = GNOMON_OK;
+    if (code < 0) {
+        cli_bar_begin(app, "coding", -1);
+        status = gnomon_rabitq_create(app->ctx, &b->coding, &points.dense, &b->index.coded);
+        if (status == GNOMON_ERROR_NONFINITE || status == GNOMON_ERROR_UNSUPPORTED)
+            code = cli_fail(app, CLI_EXIT_DATA, "%s: %s", b->path, gnomon_last_error(app->ctx));
+    }
+    int waiting = 0;
+    while (code < 0 && status == GNOMON_OK &&
+           (status = gnomon_rabitq_save(app->ctx, b->index.coded, b->output)) ==
+               GNOMON_ERROR_BUSY) {
+        code = cli_index_wait(app, b->output, &waiting);
+        status = GNOMON_OK;
+        if (code >= 0) break;
+    }
+    if (code < 0 && status != GNOMON_OK) code = cli_fail_status(app, status);
+    b->build_seconds = cli_seconds() - begin;
+    b->points = points.dense.rows;
+    cli_index_close(&b->index); /* before the points that it refers to */
+    cli_points_drop(&points);
+    return code;
 }
 
 static int64_t rows_of(const cli_points *p)
@@ -510,7 +562,9 @@ static void init(build *b, cli_app *app)
 {
     static const gnomon_lsh_guarantee guarantee = GNOMON_LSH_GUARANTEE_INIT;
     static const gnomon_lsh_options options = GNOMON_LSH_OPTIONS_INIT;
+    static const gnomon_rabitq_options coding = GNOMON_RABITQ_OPTIONS_INIT;
     memset(b, 0, sizeof *b);
+    b->coding = coding;
     b->app = app;
     b->metric = GNOMON_L2;
     b->guarantee = guarantee;
@@ -531,7 +585,7 @@ int cli_index_build(int argc, char **argv)
     if (code < 0 && b.recall_given) {
         code = build_tuned(&b, 0);
     } else if (code < 0) {
-        code = build_told(&b);
+        code = b.bits_given ? build_coded(&b) : build_told(&b);
         if (code < 0) code = report(&b, 0, 0);
         cli_index_close(&b.index);
     }

@@ -76,10 +76,18 @@ static int report(change *c, const char *done)
     return CLI_EXIT_DONE;
 }
 
+static int open_index(change *c)
+{
+    const int code = cli_index_open(c->app, c->path, &c->index);
+    if (code >= 0 || c->index.coded == NULL) return code;
+    return cli_fail(c->app, CLI_EXIT_USAGE,
+                    "%s is an index of codes, which is not changed: build it again", c->path);
+}
+
 static int start(change *c)
 {
     const int code = cli_start(c->app);
-    return code < 0 ? cli_index_open(c->app, c->path, &c->index) : code;
+    return code < 0 ? open_index(c) : code;
 }
 
 /* After BUSY: another process is changing the file that is to be replaced, or has changed it since
@@ -89,7 +97,7 @@ static int wait_and_open(change *c)
     const int code = cli_index_wait(c->app, c->output, &c->waiting);
     if (code >= 0) return code;
     cli_index_close(&c->index);
-    return cli_index_open(c->app, c->path, &c->index);
+    return open_index(c);
 }
 
 /* Opens a builder with what the index has. */

@@ -41,6 +41,18 @@ void cli_index_words(FILE *stream, const cli_index_file *index)
         hashed_words(stream, &info);
         return;
     }
+    if (index->coded != NULL) {
+        gnomon_rabitq_info coded = {.struct_size = sizeof coded};
+        gnomon_rabitq_describe(index->coded, &coded);
+        fprintf(stream,
+                "RaBitQ codes of %lld bit%s a coordinate, seed %llu%s; beside the points they take "
+                "%.1f MiB\n",
+                (long long)coded.options.bits, coded.options.bits == 1 ? "" : "s",
+                (unsigned long long)coded.options.seed,
+                coded.options.codes_only ? ", without points" : "",
+                (double)coded.code_bytes / (1 << 20));
+        return;
+    }
     gnomon_sparse_index_describe(index->inverted, &i);
     fprintf(stream,
             "inverted index of %lld nonzeros in %lld columns, %lld of them in a dense block; "
@@ -59,6 +71,19 @@ static json_t *inverted_json(const gnomon_sparse_index *index)
                      (json_int_t)i.nonzeros, "columns", (json_int_t)i.columns, "heavy_columns",
                      (json_int_t)i.heavy_columns, "point_bytes", (json_int_t)i.point_bytes,
                      "index_bytes", (json_int_t)i.index_bytes);
+}
+
+static json_t *coded_json(const gnomon_rabitq *index)
+{
+    gnomon_rabitq_info i = {.struct_size = sizeof i};
+    char seed[24];
+    gnomon_rabitq_describe(index, &i);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)i.options.seed);
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:s, s:b, s:I}", "metric",
+                     gnomon_metric_name(i.options.metric), "points", (json_int_t)i.points,
+                     "removed", (json_int_t)0, "dimensions", (json_int_t)i.dim, "bits",
+                     (json_int_t)i.options.bits, "seed", seed, "codes_only", i.options.codes_only,
+                     "index_bytes", (json_int_t)i.code_bytes);
 }
 
 static json_t *hashed_json(const gnomon_lsh_info *i)
@@ -88,6 +113,7 @@ json_t *cli_index_json(const cli_index_file *index)
 {
     gnomon_lsh_info info;
     if (index->inverted != NULL) return inverted_json(index->inverted);
+    if (index->coded != NULL) return coded_json(index->coded);
     cli_index_describe(index, &info);
     return hashed_json(&info);
 }

@@ -45,7 +45,7 @@ int cli_index_info(int argc, char **argv)
     cli_init(&app, "index info");
     int code = parse(&app,
                      "Describes an index: metric, points, memory, and hash functions, tables and "
-                     "search parameters, or the columns of an inverted index.",
+                     "search parameters, the columns of an inverted index, or the bits of codes.",
                      "What is in an index\n"
                      "gnomon index info given.lsh\n",
                      argc, argv, &path);
@@ -78,6 +78,7 @@ static int check(cli_app *app, const char *path)
 {
     faults f = {path, app->json ? json_array() : NULL, 0};
     gnomon_status status = gnomon_sparse_index_check(app->ctx, path, hear, &f);
+    if (status == GNOMON_ERROR_FORMAT) status = gnomon_rabitq_check(app->ctx, path, hear, &f);
     if (status == GNOMON_ERROR_FORMAT) status = gnomon_lsh_check(app->ctx, path, hear, &f);
     const int damaged = status == GNOMON_ERROR_DATA || status == GNOMON_ERROR_TRUNCATED;
     if (status != GNOMON_OK && !damaged) {
@@ -110,8 +111,9 @@ int cli_index_check(int argc, char **argv)
     int code = parse(&app,
                      "Verifies an index's file: its checksums, and that buckets and ids are in "
                      "order, coordinates are finite, and each point is in every table, in the "
-                     "bucket that it hashes to; of an inverted index, that its lists are those of "
-                     "the points. Every damaged section is reported, and the exit "
+                     "bucket that it hashes to; of an inverted index, that its lists, and of codes "
+                     "that each of them, are those of the points. Every damaged section is "
+                     "reported, and the exit "
                      "code is then 1.",
                      "Verify a file\n"
                      "gnomon index check given.lsh\n",

@@ -69,6 +69,14 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
          .given = &e->rerank,
          .value = "N",
          .help = "in an index with codes: candidates reranked by exact distances; 0: all"},
+        {.name = "recall",
+         .type = CLI_REAL,
+         .target = &e->wanted,
+         .given = &e->recall,
+         .reals = CLI_OPEN_UNIT,
+         .value = "SHARE",
+         .help = "in an index of RaBitQ codes: each neighbour is found with at least this "
+                 "probability, over random rotations (default: exact answers)"},
     };
     cli_option output[CLI_ANSWER_OPTIONS], input_table[CLI_INPUT_OPTIONS],
         common[CLI_COMMON_OPTIONS];
@@ -85,7 +93,8 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
                     "INDEX QUERIES --radius R [-o OUT] [options]",
         .about = "For each point of QUERIES, reports the nearest of the candidates that the index "
                  "finds, by exact distances. A query with fewer than K candidates is answered by "
-                 "exact search, and all queries of an inverted index are. The index is mapped and "
+                 "exact search, and all queries of an inverted index are, and those of RaBitQ "
+                 "codes without --recall and --rerank. The index is mapped and "
                  "may be larger than memory; --memory bounds "
                  "the memory for queries and answers.",
         .groups = groups,
@@ -96,6 +105,9 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
             "More probes, and the recall against known neighbours\n"
             "gnomon neighbors base.npy queries.npy -k 5 -o exact.npy\n"
             "gnomon index query given.lsh queries.npy -k 5 --probes 200 --ground-truth exact.npy\n"
+            "By codes, to a recall\n"
+            "gnomon index build base.npy --rabitq 4 -o base.rbq\n"
+            "gnomon index query base.rbq queries.npy -k 5 --recall 0.9 -o found.csv\n"
             "All within a radius\n"
             "gnomon index query given.lsh queries.npy --radius 25 -o near.npz\n",
         .min_operands = 2,

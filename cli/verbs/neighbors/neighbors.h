@@ -17,7 +17,8 @@ typedef struct cli_answers {
 /* How much work a query by an index's file does; what is not told is the index's own. */
 typedef struct cli_search_params {
     gnomon_lsh_search_params value;
-    int tables, probes, coarse, candidates, rerank; /* are told */
+    double wanted;                                          /* recall, of RaBitQ codes */
+    int tables, probes, coarse, candidates, rerank, recall; /* are told */
 } cli_search_params;
 
 typedef struct cli_neighbors {

@@ -45,6 +45,21 @@ static gnomon_status query_hashed(cli_neighbors *n, const gnomon_lsh *index, con
                : gnomon_lsh_query(n->app->ctx, index, &p->dense, o, &params, found, &n->work);
 }
 
+static gnomon_status query_coded(cli_neighbors *n, const gnomon_rabitq *index, const cli_points *p,
+                                 const gnomon_search_options *o, gnomon_neighbors *found)
+{
+    const cli_search_params *told = &n->search_params;
+    gnomon_rabitq_params params = GNOMON_RABITQ_PARAMS_INIT;
+    if (told->recall) params.recall = told->wanted;
+    if (told->rerank) params.rerank = told->value.rerank;
+    const gnomon_status status = gnomon_rabitq_query(
+        n->app->ctx, index, &p->dense, o, told->recall || told->rerank ? &params : NULL, found);
+    n->work.candidates = found->compared;
+    n->work.verified = found->verified;
+    n->work.exact = told->recall || told->rerank || found->verified == 0 ? 0 : found->queries;
+    return status;
+}
+
 static int search(cli_neighbors *n, const cli_index_file *index, const cli_points *p)
 {
     gnomon_context *ctx = n->app->ctx;
@@ -54,9 +69,10 @@ static int search(cli_neighbors *n, const cli_index_file *index, const cli_point
     n->work.struct_size = sizeof n->work;
     cli_bar_begin(n->app, "searching", -1);
     const double begin = cli_seconds();
-    const gnomon_status status = index->inverted != NULL
-                                     ? query_inverted(n, index->inverted, p, &o, &found)
-                                     : query_hashed(n, index->hashed, p, &o, &found);
+    const gnomon_status status =
+        index->inverted != NULL ? query_inverted(n, index->inverted, p, &o, &found)
+        : index->coded != NULL  ? query_coded(n, index->coded, p, &o, &found)
+                                : query_hashed(n, index->hashed, p, &o, &found);
     n->search_seconds = cli_seconds() - begin;
     const int code =
         status == GNOMON_OK ? cli_neighbors_keep(n, &found) : cli_neighbors_fail(n, status);
@@ -64,26 +80,53 @@ static int search(cli_neighbors *n, const cli_index_file *index, const cli_point
     return code;
 }
 
+/* Refuses what the index's kind has not. */
+static int check_params(const cli_neighbors *n, const cli_index_file *index)
+{
+    const cli_search_params *told = &n->search_params;
+    const int hashing = told->tables || told->probes || told->coarse || told->candidates;
+    if (index->inverted != NULL && (hashing || told->rerank || told->recall))
+        return cli_fail(n->app, CLI_EXIT_USAGE,
+                        "%s is an inverted index, whose answers are exact: it has no search "
+                        "parameters",
+                        n->base_path);
+    if (index->hashed != NULL && told->recall)
+        return cli_fail(n->app, CLI_EXIT_USAGE,
+                        "--recall: %s has hash tables, whose recall was fixed when it was built",
+                        n->base_path);
+    if (index->coded == NULL) return -1;
+    if (hashing)
+        return cli_fail(n->app, CLI_EXIT_USAGE,
+                        "%s is an index of codes: of the search parameters it has --recall and "
+                        "--rerank",
+                        n->base_path);
+    if (told->recall && told->rerank)
+        return cli_fail(n->app, CLI_EXIT_USAGE, "--recall and --rerank exclude each other");
+    if (n->options.k == 0)
+        return cli_fail(n->app, CLI_EXIT_USAGE,
+                        "%s is an index of codes: it is searched by -k, not within a radius",
+                        n->base_path);
+    if (told->rerank && told->value.rerank < n->options.k)
+        return cli_fail(n->app, CLI_EXIT_USAGE, "--rerank %lld: must be at least -k, which is %lld",
+                        (long long)told->value.rerank, (long long)n->options.k);
+    return -1;
+}
+
 /* Reads what is asked, and asks. */
 static int run(cli_neighbors *n, const cli_index_file *index, cli_points *p, uint8_t **bitmap)
 {
-    const cli_search_params *told = &n->search_params;
     cli_app *app = n->app;
     const double begin = cli_seconds();
     int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
     cli_index_describe(index, &n->index_info);
-    if (index->inverted != NULL &&
-        (told->tables || told->probes || told->coarse || told->candidates || told->rerank))
-        return cli_fail(app, CLI_EXIT_USAGE,
-                        "%s is an inverted index, whose answers are exact: it has no search "
-                        "parameters",
-                        n->base_path);
+    int code = check_params(n, index);
+    if (code >= 0) return code;
     n->options.metric = n->index_info.options.metric;
     n->answers.dimensions = n->index_info.options.functions.dim;
     if (n->options.k > live(n))
         return cli_fail(app, CLI_EXIT_USAGE, "-k %lld: %s has %lld points", (long long)n->options.k,
                         n->base_path, (long long)live(n));
-    int code = cli_open_queries(app, n->queries_path, &n->queries_input, &p->reader, &p->info);
+    code = cli_open_queries(app, n->queries_path, &n->queries_input, &p->reader, &p->info);
     if (code < 0)
         code =
             cli_same_width(app, n->base_path, n->answers.dimensions, n->queries_path, p->info.cols);
@@ -91,6 +134,9 @@ static int run(cli_neighbors *n, const cli_index_file *index, cli_points *p, uin
     if (code < 0)
         code = cli_index_read(app, n->queries_path, n->options.metric, index->inverted != NULL, p,
                               &budget);
+    if (code < 0 && index->coded != NULL && p->is_sparse)
+        code = cli_fail(app, CLI_EXIT_USAGE, "%s: an index of codes takes dense queries",
+                        n->queries_path);
     if (code < 0) code = cli_neighbors_allow(n, n->index_info.points, bitmap);
     n->read_seconds = cli_seconds() - begin;
     return code < 0 ? search(n, index, p) : code;

@@ -28,7 +28,7 @@ typedef struct gnomon_file_kind {
     const char *what;  /* "index of gnomon's": for texts */
 } gnomon_file_kind;
 
-extern const gnomon_file_kind gnomon_lsh_file, gnomon_sparse_file;
+extern const gnomon_file_kind gnomon_lsh_file, gnomon_sparse_file, gnomon_rabitq_file;
 
 /* Sections, in the file's order; the four of a table come together. */
 typedef enum gnomon_section_kind {
@@ -62,7 +62,12 @@ typedef enum gnomon_section_kind {
     GNOMON_SECTION_SPARSE_SETTINGS = 27,
     GNOMON_SECTION_STEPS = 28,       /* behind the block */
     GNOMON_SECTION_BLOCK_CODES = 29, /* behind the steps */
-    GNOMON_SECTION_LAST = 29
+    /* of codes; the points may stand before them */
+    GNOMON_SECTION_CENTRE = 30,
+    GNOMON_SECTION_RABITQ_CODES = 31,
+    GNOMON_SECTION_FACTORS = 32,
+    GNOMON_SECTION_RABITQ_SETTINGS = 33,
+    GNOMON_SECTION_LAST = 33
 } gnomon_section_kind;
 
 typedef struct gnomon_section {

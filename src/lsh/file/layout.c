@@ -11,6 +11,8 @@ const gnomon_file_kind gnomon_sparse_file = {{0x89, 'G', 'N', 'M', 'I', 'N', 'V'
                                              2,
                                              GNOMON_LSH_REMOVED,
                                              "index of sparse points of gnomon's"};
+const gnomon_file_kind gnomon_rabitq_file = {
+    {0x89, 'G', 'N', 'M', 'R', 'B', 'Q', 0x0a}, 1, 0, "index of codes of gnomon's"};
 
 gnomon_section_name gnomon_section_name_of(gnomon_section_kind kind, uint32_t number)
 {
@@ -43,7 +45,11 @@ gnomon_section_name gnomon_section_name_of(gnomon_section_kind kind, uint32_t nu
                                         "bias",
                                         "settings",
                                         "block's steps",
-                                        "block's codes"};
+                                        "block's codes",
+                                        "centre",
+                                        "codes",
+                                        "factors",
+                                        "settings"};
     static const char *const parts[] = {"ids", "keys", "starts", "directory"};
     gnomon_section_name name;
     if (kind == GNOMON_SECTION_POINTS && number > 0)

@@ -22,8 +22,8 @@ typedef enum kind {
     KINDS
 } kind;
 
-static const char *const kind_names[] = {"bell",  "clusters", "tails",   "column", "equal", "pairs",
-                                         "offset", "wild",    "zeros",   "ternary", "tiny", "huge"};
+static const char *const kind_names[] = {"bell",   "clusters", "tails", "column",  "equal", "pairs",
+                                         "offset", "wild",     "zeros", "ternary", "tiny",  "huge"};
 
 static inline double value_of(kind like, int64_t row, int64_t col, int64_t dim, uint64_t *state)
 {

@@ -40,16 +40,15 @@ static void exact_answers(void **state)
     for (int like = 0; like < KINDS; like++) {
         for (int d = 0; d < 5; d++) {
             for (int64_t bits = 1; bits <= 8; bits++) {
-                if ((like + d + bits) % 3 == 0) continue;
-                const gnomon_metric metric =
-                    (like + d + bits) % 2 == 0 ? GNOMON_L2 : GNOMON_COSINE;
+                if ((like + d + bits) % 5 != 0) continue;
+                const gnomon_metric metric = (like + d) % 2 == 0 ? GNOMON_L2 : GNOMON_COSINE;
                 const gnomon_dtype dtype = d % 2 == 0 ? GNOMON_F32 : GNOMON_F64;
-                const int64_t n = d == 2 ? 1300 : 411;
+                const int64_t n = d == 2 ? 1300 : 211;
                 char what[100];
                 snprintf(what, sizeof what, "%s, %d dimensions, %d bits, %s", kind_names[like],
                          (int)dims[d], (int)bits, gnomon_metric_name(metric));
                 const gnomon_matrix base = make_points((kind)like, dtype, n, dims[d], 1);
-                const gnomon_matrix queries = make_points((kind)like, dtype, 41, dims[d], 2);
+                const gnomon_matrix queries = make_points((kind)like, dtype, 37, dims[d], 2);
                 gnomon_rabitq *index = index_of(ctx, metric, bits, 3, &base);
                 const int64_t ks[] = {1, 10, n};
                 for (int i = 0; i < 3; i++) {
@@ -215,8 +214,7 @@ static void codes_alone(void **state)
         assert_int_equal(info.options.bits, bits);
         assert_int_equal(info.code_bytes, 2000 * (8 * bits + (bits == 1 ? 8 : 12)));
         gnomon_neighbors got = {.struct_size = sizeof got};
-        expect(ctx, gnomon_rabitq_query(ctx, index, &queries, &o, &p, &got),
-               GNOMON_ERROR_ARGUMENT);
+        expect(ctx, gnomon_rabitq_query(ctx, index, &queries, &o, &p, &got), GNOMON_ERROR_ARGUMENT);
         expect(ctx, gnomon_rabitq_query(ctx, index, &queries, &o, NULL, &got), GNOMON_OK);
         const double now = share(&got, &want);
         assert_int_equal(got.verified, 0);
@@ -242,11 +240,11 @@ static void the_cut_leaves_no_trace(void **state)
     char saved[32] = "";
     if (before != NULL) snprintf(saved, sizeof saved, "%s", before);
     for (int like = 0; like < 3; like++) {
-        const gnomon_matrix base = make_points(some[like], GNOMON_F32, 9001, 51, 1);
+        const gnomon_matrix base = make_points(some[like], GNOMON_F32, 8401, 51, 1);
         const gnomon_matrix queries = make_points(some[like], GNOMON_F32, 70, 51, 2);
-        for (int64_t bits = 1; bits <= 8; bits += like == 0 ? 1 : 7) {
+        for (int64_t bits = 1; bits <= 8; bits += like == 0 ? bits < 4 ? 3 : 1 : 7) {
             gnomon_neighbors first = {0};
-            double *estimates = malloc(70 * 9001 * 8), *others = malloc(70 * 9001 * 8);
+            double *estimates = malloc(70 * 8401 * 8), *others = malloc(70 * 8401 * 8);
             for (int level = -1; level < 2 * GNOMON_ISA_COUNT; level++) {
                 const gnomon_isa isa = (gnomon_isa)(level < 0 ? 0 : level / 2);
                 if (!gnomon_isa_available(isa)) continue;
@@ -256,8 +254,8 @@ static void the_cut_leaves_no_trace(void **state)
                 const gnomon_search_options o = wish(GNOMON_L2, 10);
                 gnomon_rabitq *index = index_of(ctx, GNOMON_L2, bits, 1, &base);
                 gnomon_neighbors got = search(ctx, index, &queries, &o, 0.3, 0);
-                const gnomon_matrix e = gnomon_matrix_rowmajor(level < 0 ? estimates : others,
-                                                               GNOMON_F64, 70, 9001);
+                const gnomon_matrix e =
+                    gnomon_matrix_rowmajor(level < 0 ? estimates : others, GNOMON_F64, 70, 8401);
                 expect(ctx, gnomon_rabitq_estimate(ctx, index, &queries, 0, &e, NULL), GNOMON_OK);
                 if (level < 0) {
                     first.struct_size = sizeof first;
@@ -269,7 +267,7 @@ static void the_cut_leaves_no_trace(void **state)
                     memcpy(first.distances, got.distances, 700 * 8);
                 } else {
                     same_answers(&got, &first, gnomon_isa_name(isa));
-                    assert_memory_equal(estimates, others, 70 * 9001 * 8);
+                    assert_memory_equal(estimates, others, 70 * 8401 * 8);
                 }
                 gnomon_neighbors_free(ctx, &got);
                 /* one query, a few queries */
@@ -341,8 +339,7 @@ static void refusals(void **state)
     static const double recalls[] = {0, -1, 1.5, NAN};
     for (int i = 0; i < 4; i++) {
         p.recall = recalls[i];
-        expect(ctx, gnomon_rabitq_query(ctx, index, &base, &w, &p, &found),
-               GNOMON_ERROR_ARGUMENT);
+        expect(ctx, gnomon_rabitq_query(ctx, index, &base, &w, &p, &found), GNOMON_ERROR_ARGUMENT);
     }
     p.recall = 1;
     p.rerank = 1;
@@ -400,8 +397,7 @@ static void no_memory(void **state)
         gnomon_status status = gnomon_rabitq_create(ctx, NULL, &base, &index);
         if (status == GNOMON_OK)
             status = gnomon_rabitq_query(ctx, index, &queries, &o, NULL, &found);
-        if (status == GNOMON_OK)
-            status = gnomon_rabitq_estimate(ctx, index, &queries, 0.1, &e, &e);
+        if (status == GNOMON_OK) status = gnomon_rabitq_estimate(ctx, index, &queries, 0.1, &e, &e);
         done = r.calls <= r.at;
         expect(ctx, status, done ? GNOMON_OK : GNOMON_ERROR_MEMORY);
         gnomon_neighbors_free(ctx, &found);
@@ -417,10 +413,14 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_answers),   cmocka_unit_test(far_queries),
-        cmocka_unit_test(filters_and_exclusion), cmocka_unit_test(recall_is_kept),
-        cmocka_unit_test(codes_alone),     cmocka_unit_test(the_cut_leaves_no_trace),
-        cmocka_unit_test(refusals),        cmocka_unit_test(no_memory),
+        cmocka_unit_test(exact_answers),
+        cmocka_unit_test(far_queries),
+        cmocka_unit_test(filters_and_exclusion),
+        cmocka_unit_test(recall_is_kept),
+        cmocka_unit_test(codes_alone),
+        cmocka_unit_test(the_cut_leaves_no_trace),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static double squared(gnomon_metric metric, const gnomon_matrix *a, int64_t i,
 
 typedef struct rates {
     double pairs, beyond, surely_beyond; /* of a failure, of none */
-    double pull, far; /* mean error by the bound: over all, and of the pair farthest from 0 */
+    double pull, far; /* mean error by the mean bound: over all, and of the pair farthest from 0 */
 } rates;
 
 /* Over so many rotations. */
@@ -32,6 +32,7 @@ static rates measure(gnomon_context *ctx, gnomon_metric metric, kind like, int64
     const gnomon_matrix queries = make_points(like, GNOMON_F64, QUERIES, dim, 11);
     double *estimates = malloc(POINTS * QUERIES * 8), *bounds = malloc(POINTS * QUERIES * 8);
     double *sure = malloc(POINTS * QUERIES * 8), *sum = calloc(POINTS * QUERIES, 8);
+    double *by = calloc(POINTS * QUERIES, 8);
     const gnomon_matrix e = gnomon_matrix_rowmajor(estimates, GNOMON_F64, QUERIES, POINTS);
     const gnomon_matrix b = gnomon_matrix_rowmajor(bounds, GNOMON_F64, QUERIES, POINTS);
     const gnomon_matrix s = gnomon_matrix_rowmajor(sure, GNOMON_F64, QUERIES, POINTS);
@@ -47,15 +48,15 @@ static rates measure(gnomon_context *ctx, gnomon_metric metric, kind like, int64
                 r.pairs++;
                 r.beyond += !(fabs(error) <= bounds[q * POINTS + i]);
                 r.surely_beyond += !(fabs(error) <= sure[q * POINTS + i]);
-                if (bounds[q * POINTS + i] > 0)
-                    sum[q * POINTS + i] += error / bounds[q * POINTS + i];
+                sum[q * POINTS + i] += error;
+                by[q * POINTS + i] += bounds[q * POINTS + i];
             }
         }
         gnomon_rabitq_destroy(index);
     }
     for (int64_t i = 0; i < POINTS * QUERIES; i++) {
-        r.pull += sum[i] / seeds / (POINTS * QUERIES);
-        r.far = fmax(r.far, fabs(sum[i]) / seeds);
+        r.pull += sum[i] / by[i] / (POINTS * QUERIES);
+        r.far = fmax(r.far, fabs(sum[i]) / by[i]);
     }
     free(base.data);
     free(queries.data);
@@ -63,6 +64,7 @@ static rates measure(gnomon_context *ctx, gnomon_metric metric, kind like, int64
     free(bounds);
     free(sure);
     free(sum);
+    free(by);
     return r;
 }
 
@@ -76,7 +78,7 @@ static void bounds_hold(void **state)
             for (int64_t bits = 1; bits <= 8; bits += bits == 1 ? 1 : 2) {
                 const gnomon_metric metric = (like + d) % 3 == 2 ? GNOMON_COSINE : GNOMON_L2;
                 const double failure = bits % 4 == 0 ? 0.02 : 0.1;
-                const rates r = measure(ctx, metric, (kind)like, dims[d], bits, failure, 24);
+                const rates r = measure(ctx, metric, (kind)like, dims[d], bits, failure, 12);
                 if (getenv("RABITQ_PRINT") != NULL)
                     printf("%-8s %4d bits %d %-6s failure %.3f: %.4f\n", kind_names[like],
                            (int)dims[d], (int)bits, gnomon_metric_name(metric), failure,
@@ -85,7 +87,7 @@ static void bounds_hold(void **state)
                     fail_msg("%s, %d dimensions, %d bits: %g pairs beyond the bound",
                              kind_names[like], (int)dims[d], (int)bits, r.surely_beyond);
                 /* pairs of one rotation go together: room for that */
-                if (r.beyond > r.pairs * failure * 1.5)
+                if (r.beyond > r.pairs * failure * 1.6)
                     fail_msg("%s, %d dimensions, %d bits: %g of pairs beyond the bound of %g",
                              kind_names[like], (int)dims[d], (int)bits, r.beyond / r.pairs,
                              failure);
@@ -100,7 +102,7 @@ static void bounds_hold(void **state)
 static void estimates_are_unbiased(void **state)
 {
     (void)state;
-    enum { SEEDS = 400 };
+    enum { SEEDS = 200 };
     static const kind some[] = {BELL, CLUSTERS, TAILS, PAIRS, WILD};
     gnomon_context *ctx = context_of(2, 0);
     for (int like = 0; like < 5; like++) {
