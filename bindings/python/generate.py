@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 HEADERS = ["base", "matrix", "tensor", "operator", "project", "gemm", "quality", "choose", "svd", "hosvd", "lstsq",
-           "search", "sparse_index", "lsh", "join", "dedup", "io", "comm"]
+           "search", "sparse_index", "rabitq", "lsh", "join", "dedup", "io", "comm"]
 
 # C's types by value, and how ctypes calls them.
 VALUES = {"void": "None", "int": "c.c_int", "unsigned": "c.c_uint", "char": "c.c_char", "double": "c.c_double",

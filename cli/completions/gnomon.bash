@@ -154,7 +154,7 @@ _gnomon() {
         esac
         ;;
     'index build')
-        options="-o --output --metric --recall -k --radius --threshold --queries --slower --seed --family --tables --bands --functions --rows --fine --width --sides --codes --probes --rerank --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
+        options="-o --output --metric --recall -k --radius --threshold --queries --slower --seed --family --tables --bands --functions --rows --fine --width --sides --codes --probes --rerank --rabitq --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
         --metric) words="l2 cosine ip hamming jaccard l1 weighted-jaccard euclidean dot inner_product manhattan ruzicka" ;;
@@ -172,6 +172,7 @@ _gnomon() {
         --codes) words="NONE" ;;
         --probes) words="NONE" ;;
         --rerank) words="NONE" ;;
+        --rabitq) words="NONE" ;;
         --format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --shape) words="NONE" ;;
         --dtype) words="f2 f4 f8 i1 u1 i2 u2 i4 u4 i8 u8" ;;
@@ -207,7 +208,7 @@ _gnomon() {
         esac
         ;;
     'index query')
-        options="-k --radius --threshold --exclude-self --tables --bands --probes --coarse-probes --candidates --rerank -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
+        options="-k --radius --threshold --exclude-self --tables --bands --probes --coarse-probes --candidates --rerank --recall -o --output --output-format --distances --names --query-names --ground-truth --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -k) words="NONE" ;;
         --radius | --threshold) words="NONE" ;;
@@ -216,6 +217,7 @@ _gnomon() {
         --coarse-probes) words="NONE" ;;
         --candidates) words="NONE" ;;
         --rerank) words="NONE" ;;
+        --recall) words="NONE" ;;
         -o | --output) words=FILES ;;
         --output-format) words="npy npz csv tsv fvecs bvecs ivecs fbin u8bin i8bin f16bin idx hdf5 safetensors mtx svmlight raw" ;;
         --distances) words=FILES ;;

@@ -74,7 +74,7 @@ typedef struct gnomon_rabitq_params {
         sizeof(gnomon_rabitq_params), (double)1, (int64_t)0 \
     }
 /* The same for bindings: see gnomon_context_options_init. */
-GNOMON_API gnomon_status gnomon_rabitq_params_init(gnomon_rabitq_params *params, size_t size);
+GNOMON_API gnomon_status gnomon_rabitq_params_init(gnomon_rabitq_params *options, size_t size);
 
 /* Codes of points. It holds a view of the points, which must not change until it is destroyed,
  * unless codes_only. It does not change once it is made: any number of threads may use it at once,

@@ -74,8 +74,8 @@ gnomon_status gnomon_rabitq_open_empty(gnomon_context *ctx, const gnomon_rabitq_
     index->dim = dim;
     index->m = gnomon_rabitq_width(dim);
     index->scale = 1;
-    gnomon_status status = gnomon_alloc(ctx, GNOMON_RABITQ_ROUNDS * index->m, sizeof *index->signs,
-                                        "a rotation", &index->signs);
+    gnomon_status status = gnomon_alloc(ctx, gnomon_times(GNOMON_RABITQ_ROUNDS, index->m),
+                                        sizeof *index->signs, "a rotation", &index->signs);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, index->m, sizeof *index->dither, "a rotation", &index->dither);
     if (status != GNOMON_OK) {

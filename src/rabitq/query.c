@@ -538,11 +538,14 @@ static gnomon_status open_threads(scanning *w, double **numbers)
     w->block = BLOCK_BYTES / tile / 2 * 2;
     w->block = w->block < 2 ? 2 : w->block > 64 ? 64 : w->block;
     GNOMON_TRY(gnomon_rabitq_rooms(ctx, index->m, &w->rooms, numbers));
-    GNOMON_TRY(gnomon_alloc(ctx, threads * w->block, (size_t)tile, "tiles", &w->tiles));
-    GNOMON_TRY(gnomon_alloc(ctx, threads * w->block, sizeof *w->lanes, "tiles", &w->lanes));
-    GNOMON_TRY(gnomon_alloc(ctx, threads * GNOMON_LANES, (size_t)index->m, "tiles", &w->spare));
     GNOMON_TRY(
-        gnomon_alloc(ctx, threads * 2, sizeof *w->f64 * (size_t)index->dim, "a query", &w->f64));
+        gnomon_alloc(ctx, gnomon_times(threads, w->block), (size_t)tile, "tiles", &w->tiles));
+    GNOMON_TRY(
+        gnomon_alloc(ctx, gnomon_times(threads, w->block), sizeof *w->lanes, "tiles", &w->lanes));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(threads, GNOMON_LANES), (size_t)index->m, "tiles",
+                            &w->spare));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(threads, 2), sizeof *w->f64 * (size_t)index->dim,
+                            "a query", &w->f64));
     return gnomon_alloc(ctx, threads, (size_t)index->m, "codes", &w->u);
 }
 

@@ -663,6 +663,34 @@ class gnomon_sparse_index_info(c.Structure):
     ]
 
 
+class gnomon_rabitq_options(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("metric", c.c_int),
+        ("bits", c.c_int64),
+        ("seed", c.c_uint64),
+        ("codes_only", c.c_int),
+    ]
+
+
+class gnomon_rabitq_params(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("recall", c.c_double),
+        ("rerank", c.c_int64),
+    ]
+
+
+class gnomon_rabitq_info(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("options", gnomon_rabitq_options),
+        ("points", c.c_int64),
+        ("dim", c.c_int64),
+        ("code_bytes", c.c_int64),
+    ]
+
+
 class gnomon_lsh_functions(c.Structure):
     _fields_ = [
         ("struct_size", c.c_size_t),
@@ -1113,6 +1141,9 @@ class gnomon_format_info(c.Structure):
 gnomon_sparse_fault_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_char_p)
 
 
+gnomon_rabitq_fault_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_char_p)
+
+
 gnomon_lsh_fault_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_char_p)
 
 
@@ -1160,6 +1191,9 @@ STRUCTS = [
     gnomon_search_options,
     gnomon_neighbors,
     gnomon_sparse_index_info,
+    gnomon_rabitq_options,
+    gnomon_rabitq_params,
+    gnomon_rabitq_info,
     gnomon_lsh_functions,
     gnomon_lsh_search_params,
     gnomon_lsh_options,
@@ -1446,6 +1480,16 @@ FUNCTIONS = {
     "gnomon_sparse_builder_remove": lambda: (c.c_int, [c.c_void_p, c.POINTER(c.c_int64), c.c_int64]),
     "gnomon_sparse_builder_finish": lambda: (c.c_int, [c.c_void_p]),
     "gnomon_sparse_builder_abort": lambda: (None, [c.c_void_p]),
+    "gnomon_rabitq_options_init": lambda: (c.c_int, [c.POINTER(gnomon_rabitq_options), c.c_size_t]),
+    "gnomon_rabitq_params_init": lambda: (c.c_int, [c.POINTER(gnomon_rabitq_params), c.c_size_t]),
+    "gnomon_rabitq_create": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_rabitq_options), c.POINTER(gnomon_matrix), c.POINTER(c.c_void_p)]),
+    "gnomon_rabitq_destroy": lambda: (None, [c.c_void_p]),
+    "gnomon_rabitq_describe": lambda: (None, [c.c_void_p, c.POINTER(gnomon_rabitq_info)]),
+    "gnomon_rabitq_estimate": lambda: (c.c_int, [c.c_void_p, c.c_void_p, c.POINTER(gnomon_matrix), c.c_double, c.POINTER(gnomon_matrix), c.POINTER(gnomon_matrix)]),
+    "gnomon_rabitq_query": lambda: (c.c_int, [c.c_void_p, c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_search_options), c.POINTER(gnomon_rabitq_params), c.POINTER(gnomon_neighbors)]),
+    "gnomon_rabitq_save": lambda: (c.c_int, [c.c_void_p, c.c_void_p, c.c_char_p]),
+    "gnomon_rabitq_open": lambda: (c.c_int, [c.c_void_p, c.c_char_p, c.POINTER(c.c_void_p)]),
+    "gnomon_rabitq_check": lambda: (c.c_int, [c.c_void_p, c.c_char_p, gnomon_rabitq_fault_fn, c.c_void_p]),
     "gnomon_lsh_family_name": lambda: (c.c_char_p, [c.c_int]),
     "gnomon_lsh_family_from_name": lambda: (c.c_int, [c.c_char_p]),
     "gnomon_metric_family": lambda: (c.c_int, [c.c_int, c.c_int]),

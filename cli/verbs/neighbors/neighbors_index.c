@@ -97,15 +97,18 @@ static int check_params(const cli_neighbors *n, const cli_index_file *index)
     if (index->coded == NULL) return -1;
     if (hashing)
         return cli_fail(n->app, CLI_EXIT_USAGE,
-                        "%s is an index of codes: of the search parameters it has --recall and "
-                        "--rerank",
+                        "%s: %s is an index of codes: it has --recall and --rerank",
+                        told->tables   ? cli_option_of("tables")
+                        : told->probes ? "--probes"
+                        : told->coarse ? "--coarse-probes"
+                                       : "--candidates",
                         n->base_path);
     if (told->recall && told->rerank)
         return cli_fail(n->app, CLI_EXIT_USAGE, "--recall and --rerank exclude each other");
     if (n->options.k == 0)
         return cli_fail(n->app, CLI_EXIT_USAGE,
-                        "%s is an index of codes: it is searched by -k, not within a radius",
-                        n->base_path);
+                        "%s: %s is an index of codes: it is searched by -k alone",
+                        cli_option_of("radius"), n->base_path);
     if (told->rerank && told->value.rerank < n->options.k)
         return cli_fail(n->app, CLI_EXIT_USAGE, "--rerank %lld: must be at least -k, which is %lld",
                         (long long)told->value.rerank, (long long)n->options.k);

@@ -50,7 +50,8 @@ static gnomon_status check_codes(checker *c, const gnomon_rabitq *index)
     float factors[3];
     char text[128];
     gnomon_status status = gnomon_rabitq_rooms(c->ctx, index->m, &rooms, &numbers);
-    if (status == GNOMON_OK) status = gnomon_alloc(c->ctx, index->m + bytes, 1, "a code", &made);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(c->ctx, gnomon_plus(index->m, bytes), 1, "a code", &made);
     if (status == GNOMON_OK)
         status = gnomon_alloc(c->ctx, index->m, sizeof *floats, "a code", &floats);
     for (int64_t i = 0; i < index->points && status == GNOMON_OK && c->faults == 0; i++) {

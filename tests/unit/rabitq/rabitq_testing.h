@@ -109,4 +109,24 @@ static inline void same_answers(const gnomon_neighbors *a, const gnomon_neighbor
                      (int)b->ids[i], b->distances[i]);
 }
 
+static inline gnomon_neighbors search(gnomon_context *ctx, const gnomon_rabitq *index,
+                                      const gnomon_matrix *queries, const gnomon_search_options *o,
+                                      double recall, int64_t rerank)
+{
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    gnomon_rabitq_params p = GNOMON_RABITQ_PARAMS_INIT;
+    p.recall = recall;
+    p.rerank = rerank;
+    expect(ctx, gnomon_rabitq_query(ctx, index, queries, o, &p, &found), GNOMON_OK);
+    return found;
+}
+
+static inline gnomon_search_options wish(gnomon_metric metric, int64_t k)
+{
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    o.metric = metric;
+    o.k = k;
+    return o;
+}
+
 #endif

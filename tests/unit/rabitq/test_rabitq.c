@@ -1,20 +1,7 @@
 /* Searches by codes: exact ones against exact search, others against the recall they promise. */
 #include "rabitq_testing.h"
 
-#include "base/isa.h"
 #include "refusal.h"
-
-static gnomon_neighbors search(gnomon_context *ctx, const gnomon_rabitq *index,
-                               const gnomon_matrix *queries, const gnomon_search_options *o,
-                               double recall, int64_t rerank)
-{
-    gnomon_neighbors found = {.struct_size = sizeof found};
-    gnomon_rabitq_params p = GNOMON_RABITQ_PARAMS_INIT;
-    p.recall = recall;
-    p.rerank = rerank;
-    expect(ctx, gnomon_rabitq_query(ctx, index, queries, o, &p, &found), GNOMON_OK);
-    return found;
-}
 
 static gnomon_neighbors exact(gnomon_context *ctx, const gnomon_matrix *base,
                               const gnomon_matrix *queries, const gnomon_search_options *o)
@@ -22,14 +9,6 @@ static gnomon_neighbors exact(gnomon_context *ctx, const gnomon_matrix *base,
     gnomon_neighbors found = {.struct_size = sizeof found};
     expect(ctx, gnomon_neighbors_exact(ctx, base, queries, o, &found), GNOMON_OK);
     return found;
-}
-
-static gnomon_search_options wish(gnomon_metric metric, int64_t k)
-{
-    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
-    o.metric = metric;
-    o.k = k;
-    return o;
 }
 
 static void exact_answers(void **state)
@@ -231,75 +210,6 @@ static void codes_alone(void **state)
     gnomon_context_destroy(ctx);
 }
 
-/* Threads, memory, instruction sets, division into calls: the same bits, where bounds fail too. */
-static void the_cut_leaves_no_trace(void **state)
-{
-    (void)state;
-    static const kind some[] = {CLUSTERS, TERNARY, EQUAL};
-    const char *before = getenv("GNOMON_ISA");
-    char saved[32] = "";
-    if (before != NULL) snprintf(saved, sizeof saved, "%s", before);
-    for (int like = 0; like < 3; like++) {
-        const gnomon_matrix base = make_points(some[like], GNOMON_F32, 8401, 51, 1);
-        const gnomon_matrix queries = make_points(some[like], GNOMON_F32, 70, 51, 2);
-        for (int64_t bits = 1; bits <= 8; bits += like == 0 ? bits < 4 ? 3 : 1 : 7) {
-            gnomon_neighbors first = {0};
-            double *estimates = malloc(70 * 8401 * 8), *others = malloc(70 * 8401 * 8);
-            for (int level = -1; level < 2 * GNOMON_ISA_COUNT; level++) {
-                const gnomon_isa isa = (gnomon_isa)(level < 0 ? 0 : level / 2);
-                if (!gnomon_isa_available(isa)) continue;
-                setenv("GNOMON_ISA", gnomon_isa_name(isa), 1);
-                gnomon_context *ctx =
-                    context_of(level % 2 == 0 ? 1 : 5, level % 2 == 0 ? 0 : 1 << 20);
-                const gnomon_search_options o = wish(GNOMON_L2, 10);
-                gnomon_rabitq *index = index_of(ctx, GNOMON_L2, bits, 1, &base);
-                gnomon_neighbors got = search(ctx, index, &queries, &o, 0.3, 0);
-                const gnomon_matrix e =
-                    gnomon_matrix_rowmajor(level < 0 ? estimates : others, GNOMON_F64, 70, 8401);
-                expect(ctx, gnomon_rabitq_estimate(ctx, index, &queries, 0, &e, NULL), GNOMON_OK);
-                if (level < 0) {
-                    first.struct_size = sizeof first;
-                    first.queries = 70;
-                    first.k = 10;
-                    first.ids = malloc(700 * 8);
-                    first.distances = malloc(700 * 8);
-                    memcpy(first.ids, got.ids, 700 * 8);
-                    memcpy(first.distances, got.distances, 700 * 8);
-                } else {
-                    same_answers(&got, &first, gnomon_isa_name(isa));
-                    assert_memory_equal(estimates, others, 70 * 8401 * 8);
-                }
-                gnomon_neighbors_free(ctx, &got);
-                /* one query, a few queries */
-                for (int64_t from = 0; from < 70; from += 23) {
-                    gnomon_matrix part = queries;
-                    part.rows = from == 23 ? 1 : 70 - from < 23 ? 70 - from : 23;
-                    part.data = (float *)queries.data + from * 51;
-                    gnomon_neighbors few = search(ctx, index, &part, &o, 0.3, 0);
-                    gnomon_neighbors due = first;
-                    due.queries = part.rows;
-                    due.ids += from * 10;
-                    due.distances += from * 10;
-                    same_answers(&few, &due, "a part of the queries");
-                    gnomon_neighbors_free(ctx, &few);
-                }
-                gnomon_rabitq_destroy(index);
-                gnomon_context_destroy(ctx);
-            }
-            free(first.ids);
-            free(first.distances);
-            free(estimates);
-            free(others);
-        }
-        free(base.data);
-        free(queries.data);
-    }
-    if (before != NULL)
-        setenv("GNOMON_ISA", saved, 1);
-    else
-        unsetenv("GNOMON_ISA");
-}
-
 static void refusals(void **state)
 {
     (void)state;
@@ -418,7 +328,6 @@ int main(void)
         cmocka_unit_test(filters_and_exclusion),
         cmocka_unit_test(recall_is_kept),
         cmocka_unit_test(codes_alone),
-        cmocka_unit_test(the_cut_leaves_no_trace),
         cmocka_unit_test(refusals),
         cmocka_unit_test(no_memory),
     };
