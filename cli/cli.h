@@ -446,6 +446,25 @@ typedef struct cli_stream {
 } cli_stream;
 /* The rows that s reads, in type dtype; they can be read again if info says that the file can. */
 gnomon_svd_rows cli_stream_rows(cli_stream *s, const gnomon_data_info *info, gnomon_dtype dtype);
+/* Dense rows of a rank: those of the file that the library tells, one stretch behind the other. */
+typedef struct cli_rank_rows {
+    cli_app *app;
+    gnomon_reader *reader;
+    const gnomon_data_info *info;
+    int64_t rows;              /* of this rank, in all */
+    int64_t stretch, at, left; /* the next stretch; where it stands, and how many are left there */
+    double seconds;            /* that reading took */
+} cli_rank_rows;
+/* Under --comm, for the file that p has open. -1 or an exit code. */
+int cli_rank_rows_begin(cli_app *app, const char *path, const cli_points *p, cli_rank_rows *r);
+/* They as the library wants them, in type dtype. */
+gnomon_svd_rows cli_rank_rows_stream(cli_rank_rows *r, gnomon_dtype dtype);
+/* They in memory: p->data and p->dense. -1 or an exit code, on all ranks. */
+int cli_rank_rows_load(cli_rank_rows *r, const char *path, gnomon_dtype dtype, cli_points *p);
+/* After the library's call: -1, or the exit code of all. Rank 0 tells what is wrong. */
+int cli_rank_rows_end(cli_app *app, gnomon_status status, const char *path);
+/* The exit code of all: what rank 0 ends with, once it has written; the others give -1. */
+int cli_rank_done(cli_app *app, int code);
 /* The same of sparse rows, which can be read again. */
 gnomon_svd_sparse_rows cli_stream_sparse(cli_stream *s, const gnomon_data_info *info);
 /* The operator that the work is sketched by; what its options' defaults mean depends on the verb.

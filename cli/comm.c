@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The verbs that run so. */
-static const char *const verbs[] = {"project", "neighbors", "join", "dedup"};
+static const char *const verbs[] = {"project", "neighbors", "join", "dedup", "svd", "lstsq"};
 enum { VERBS = sizeof verbs / sizeof verbs[0] };
 
 static int check_verb(cli_app *app)

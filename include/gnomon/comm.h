@@ -172,7 +172,8 @@ GNOMON_API gnomon_status gnomon_comm_deal(gnomon_context *ctx, const gnomon_comm
 
 /* ---- jobs ----
  *
- * Joins and deduplications take the ranks as options.comm: see gnomon/join.h, gnomon/dedup.h. */
+ * Joins, deduplications, factorisations and least squares take the ranks as options.comm: see
+ * gnomon/join.h, gnomon/dedup.h, gnomon/svd.h, gnomon/lstsq.h. */
 
 /* gnomon_search_finish of a search whose base is divided among the ranks. Every rank has searched
  * the same queries with the same options in its own rows of the base, which follow those of the

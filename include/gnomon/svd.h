@@ -49,6 +49,8 @@
 
 #include <gnomon/operator.h>
 
+struct gnomon_comm; /* gnomon/comm.h */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -107,12 +109,22 @@ typedef struct gnomon_svd_options {
     void *device_stream; /* a cudaStream_t of the context's GPU: the call reads views in the GPU's
                             memory behind what this stream has to do so far. Its results are
                             complete on return. NULL (default): behind the legacy default stream */
+    const struct gnomon_comm *comm; /* the ranks that share a factorisation of dense rows
+                                       (gnomon/comm.h): gnomon_svd_dense and gnomon_svd_stream. All
+                                       make the same call with the same options, each with its own
+                                       rows, those that gnomon_svd_rank_rows tells, one stretch
+                                       behind the other; there may be none. Rank 0 has the result,
+                                       with the same bits for any number of ranks as without, on
+                                       processors of one kind; the others' is empty. Rank 0 holds U
+                                       and what it takes; the others hold their part of it. On the
+                                       CPU; center, standardize and single_pass are UNSUPPORTED.
+                                       NULL (default): this process alone */
 } gnomon_svd_options;
 
 #define GNOMON_SVD_OPTIONS_INIT                                                               \
     {                                                                                         \
         sizeof(gnomon_svd_options), 0, 0.0, 10, -1, 0, 0, (gnomon_dtype)0, NULL, 0, 10, 1, 0, \
-            NULL, NULL, 0, 0, NULL                                                            \
+            NULL, NULL, 0, 0, NULL, NULL                                                      \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, size_t size);
@@ -238,6 +250,15 @@ typedef struct gnomon_svd_rows {
     /* Goes back to the first row; NULL: not possible, so that single_pass is required. */
     gnomon_status (*rewind)(void *user);
 } gnomon_svd_rows;
+
+/* Which rows of a dense matrix (rows x cols) a rank has under options.comm, of factorisations and
+ * of least squares: *count rows from *first on, the rank's stretch of that number, counted from 0;
+ * *count 0: it has no such, nor any after it. Stretches are whole pieces (as of gnomon_svd_stream),
+ * at most 32 in all, and dealt out in turn. Not collective.
+ * Errors: ARGUMENT. */
+GNOMON_API gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct gnomon_comm *comm,
+                                              int64_t rows, int64_t cols, int64_t stretch,
+                                              int64_t *first, int64_t *count);
 
 /* The same for sparse rows, for example by gnomon_reader_next_csr. */
 typedef struct gnomon_svd_sparse_rows {

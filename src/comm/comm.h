@@ -21,7 +21,8 @@ typedef enum gnomon_message_kind {
     GNOMON_MESSAGE_NEIGHBORS = 6, /* answers of a search in a part of the base */
     GNOMON_MESSAGE_FAILURE = 7,   /* a status and its text, in the place of any other */
     GNOMON_MESSAGE_PAIRS = 8,     /* pairs of a join, or a rank's last word of it */
-    GNOMON_MESSAGE_DOCUMENTS = 9  /* sets of documents of a deduplication */
+    GNOMON_MESSAGE_DOCUMENTS = 9, /* sets of documents of a deduplication */
+    GNOMON_MESSAGE_ROWS = 10      /* rows of a factor, for a step of a factorisation */
 } gnomon_message_kind;
 
 /* A message that was received. Zeroed before the first; the buffer is used again. */

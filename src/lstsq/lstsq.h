@@ -8,7 +8,7 @@
 #include <gnomon/lstsq.h>
 
 #include "linalg/orth.h"
-#include "svd/row_source.h"
+#include "svd/row_pass.h"
 
 /* Gaussian vectors by which |I - omega H| is bounded, H the preconditioned A^T A; test_vectors.c.
  */
@@ -71,6 +71,9 @@ typedef struct gnomon_sweep {
                                 t = b and in is NULL */
 } gnomon_sweep;
 gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *sweep);
+/* The part of a rank that serves, of a sweep and of a sketch. */
+gnomon_status gnomon_sweep_serve(gnomon_solver *s, const gnomon_row_step *step);
+gnomon_status gnomon_solver_sketch_serve(gnomon_solver *s, const gnomon_row_step *step);
 
 /* Copies columns of rows [row, row + rows) of b to out (rows x m), scaled. */
 void gnomon_solver_read_b(const gnomon_solver *s, int64_t row, int64_t rows, double *out);

@@ -72,12 +72,12 @@ bool gnomon_solver_gram_is_cheaper(const gnomon_solver *s)
            cost + SKETCH * numbers;
 }
 
-/* A piece as doubles, row-major, into rows of out. */
-static void copy_piece(const gnomon_piece *piece, const gnomon_tall *out)
+/* A piece as doubles, row-major, into rows of out from 'row' on. */
+static void copy_piece(const gnomon_piece *piece, const gnomon_tall *out, int64_t row)
 {
     const gnomon_matrix *m = &piece->dense;
     for (int64_t i = 0; i < piece->rows; i++) {
-        double *to = gnomon_tall_row(out, piece->row + i);
+        double *to = gnomon_tall_row(out, row + i);
         if (piece->sparse) {
             const gnomon_csr *a = &piece->csr;
             for (int64_t e = a->offsets[i] - a->offsets[0]; e < a->offsets[i + 1] - a->offsets[0];
@@ -94,15 +94,55 @@ static void copy_piece(const gnomon_piece *piece, const gnomon_tall *out)
     }
 }
 
-static gnomon_status copy_all(gnomon_solver *s)
+static gnomon_status copy_sparse(gnomon_solver *s)
 {
     gnomon_piece piece;
     GNOMON_TRY(gnomon_row_source_rewind(&s->source));
     for (;;) {
         GNOMON_TRY(gnomon_row_source_next(&s->source, &piece));
-        if (piece.rows == 0) break;
-        copy_piece(&piece, &s->sa);
+        if (piece.rows == 0) return GNOMON_OK;
+        copy_piece(&piece, &s->sa, piece.row);
     }
+}
+
+static gnomon_status add_copy(void *user, const gnomon_piece *piece, int64_t row, bool first,
+                              void *result)
+{
+    const gnomon_solver *s = user;
+    const gnomon_tall out = {result, piece->row - row + piece->rows, s->d, true};
+    (void)first;
+    copy_piece(piece, &out, piece->row - row);
+    return GNOMON_OK;
+}
+
+static void *place_copy(void *user, int64_t row)
+{
+    const gnomon_solver *s = user;
+    return gnomon_tall_row(&s->sa, row);
+}
+
+static gnomon_status take_copy(void *user, int64_t row, int64_t rows, const void *result, bool own)
+{
+    const gnomon_solver *s = user;
+    (void)own;
+    memcpy(gnomon_tall_row(&s->sa, row), result, (size_t)(rows * s->d) * sizeof(double));
+    return GNOMON_OK;
+}
+
+static gnomon_status copy_dense(gnomon_solver *s)
+{
+    const gnomon_row_pass pass = {.user = s,
+                                  .add = add_copy,
+                                  .place = place_copy,
+                                  .take = take_copy,
+                                  .row_bytes = gnomon_times(s->d, sizeof(double))};
+    GNOMON_TRY(gnomon_row_step_tell(&s->source, GNOMON_STEP_COPY, NULL));
+    return gnomon_row_pass_run(&s->source, &pass, GNOMON_OK);
+}
+
+static gnomon_status copy_all(gnomon_solver *s)
+{
+    GNOMON_TRY(s->source.csr != NULL ? copy_sparse(s) : copy_dense(s));
     gnomon_solver_read_b(s, 0, s->n, s->sb.data);
     return GNOMON_OK;
 }
@@ -113,46 +153,94 @@ static gnomon_matrix transposed(const gnomon_tall *t)
     return (gnomon_matrix){t->data, GNOMON_F64, GNOMON_HOST, t->cols, t->rows, 1, t->cols};
 }
 
-/* S A is the projection of A's columns, whose coordinates come in pieces. */
-static gnomon_status sketch_dense(gnomon_solver *s, gnomon_stream *of_a, gnomon_stream *of_b)
+/* S A is the projection of A's columns, whose coordinates come in pieces; so is S b. A segment's
+ * share of both, S A first. */
+typedef struct shares {
+    gnomon_solver *s;
+    gnomon_operator *op;
+    int64_t k;
+    int first_segment; /* has its address for the first segment's place, s->sa and s->sb */
+} shares;
+
+static gnomon_status add_to(const shares *x, const gnomon_matrix *points, int64_t row, double beta,
+                            const gnomon_tall *out)
 {
-    gnomon_piece piece;
+    gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
+    const gnomon_matrix y = transposed(out);
+    options.allow_nonfinite = 1; /* it was scanned already */
+    options.col = row;
+    options.beta = beta;
+    return gnomon_sketch_at(x->s->ctx, GNOMON_ON_CPU, x->op, points, &y, &options);
+}
+
+static gnomon_status add_share(void *user, const gnomon_piece *piece, int64_t row, bool first,
+                               void *result)
+{
+    const shares *x = user;
+    gnomon_solver *s = x->s;
+    const bool in_place = result == &x->first_segment;
+    const gnomon_tall sa = {in_place ? s->sa.data : result, x->k, s->d, true};
+    const gnomon_tall sb = {in_place ? s->sb.data : (double *)result + x->k * s->d, x->k, s->m,
+                            true};
+    const double beta = first ? 0 : 1;
     gnomon_tall lines = {0};
-    GNOMON_TRY(gnomon_row_source_rewind(&s->source));
-    for (;;) {
-        GNOMON_TRY(gnomon_row_source_next(&s->source, &piece));
-        if (piece.rows == 0) break;
-        gnomon_matrix points = piece.dense;
-        points.rows = piece.dense.cols;
-        points.cols = piece.dense.rows;
-        points.row_stride = piece.dense.col_stride;
-        points.col_stride = piece.dense.row_stride;
-        GNOMON_TRY(gnomon_stream_push(of_a, &points));
-        GNOMON_TRY(gnomon_tall_make(s->ctx, true, piece.rows, s->m, false, "a piece of b", &lines));
-        gnomon_solver_read_b(s, piece.row, piece.rows, lines.data);
-        points = transposed(&lines);
-        gnomon_status status = gnomon_stream_push(of_b, &points);
-        gnomon_tall_drop(s->ctx, &lines);
-        if (status != GNOMON_OK) return status;
-    }
-    gnomon_matrix y = transposed(&s->sa);
-    GNOMON_TRY(gnomon_stream_finish(of_a, &y));
-    y = transposed(&s->sb);
-    return gnomon_stream_finish(of_b, &y);
+    gnomon_matrix points = gnomon_matrix_transposed(&piece->dense);
+    (void)row;
+    GNOMON_TRY(add_to(x, &points, piece->row, beta, &sa));
+    GNOMON_TRY(gnomon_tall_make(s->ctx, true, piece->rows, s->m, false, "a piece of b", &lines));
+    gnomon_solver_read_b(s, piece->row, piece->rows, lines.data);
+    points = transposed(&lines);
+    const gnomon_status status = add_to(x, &points, piece->row, beta, &sb);
+    gnomon_tall_drop(s->ctx, &lines);
+    return status;
+}
+
+static void *place_share(void *user, int64_t row)
+{
+    shares *x = user;
+    return row == 0 ? &x->first_segment : NULL;
+}
+
+static gnomon_status take_share(void *user, int64_t row, int64_t rows, const void *result, bool own)
+{
+    const shares *x = user;
+    gnomon_solver *s = x->s;
+    (void)row;
+    (void)rows;
+    (void)own;
+    gnomon_row_pass_sum(s->ctx, true, x->k * s->d, result, s->sa.data);
+    gnomon_row_pass_sum(s->ctx, true, x->k * s->m, (const double *)result + x->k * s->d,
+                        s->sb.data);
+    return GNOMON_OK;
+}
+
+static gnomon_status add_shares(gnomon_solver *s, gnomon_operator *op, int64_t k)
+{
+    shares x = {.s = s, .op = op, .k = k};
+    const gnomon_row_pass pass = {.user = &x,
+                                  .add = add_share,
+                                  .place = place_share,
+                                  .take = take_share,
+                                  .bytes =
+                                      gnomon_times(gnomon_times(k, s->d + s->m), sizeof(double))};
+    return gnomon_row_pass_run(&s->source, &pass, GNOMON_OK);
 }
 
 static gnomon_status dense(gnomon_solver *s)
 {
-    gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
-    gnomon_stream *of_a = NULL, *of_b = NULL;
-    options.allow_nonfinite = 1; /* it was scanned already */
-    gnomon_status status =
-        gnomon_stream_at(s->ctx, GNOMON_ON_CPU, s->op, s->d, GNOMON_F64, &options, &of_a);
-    if (status == GNOMON_OK)
-        status = gnomon_stream_at(s->ctx, GNOMON_ON_CPU, s->op, s->m, GNOMON_F64, &options, &of_b);
-    if (status == GNOMON_OK) status = sketch_dense(s, of_a, of_b);
-    gnomon_stream_destroy(of_a);
-    gnomon_stream_destroy(of_b);
+    const int64_t numbers[6] = {s->sa.rows};
+    GNOMON_TRY(gnomon_row_step_tell(&s->source, GNOMON_STEP_SKETCH_COLUMNS, numbers));
+    GNOMON_TRY(gnomon_row_step_operator(&s->source, &s->op));
+    return add_shares(s, s->op, s->sa.rows);
+}
+
+gnomon_status gnomon_solver_sketch_serve(gnomon_solver *s, const gnomon_row_step *step)
+{
+    gnomon_operator *op = NULL;
+    if (step->kind == GNOMON_STEP_COPY) return copy_dense(s);
+    GNOMON_TRY(gnomon_row_step_operator(&s->source, &op));
+    const gnomon_status status = add_shares(s, op, step->numbers[0]);
+    gnomon_operator_destroy(op);
     return status;
 }
 

@@ -182,6 +182,63 @@ static void release(gnomon_solver *s, gnomon_state *state)
     gnomon_row_source_close(&s->source);
 }
 
+/* ---- rows that are divided among ranks ---- */
+
+static gnomon_status serve(void *user, const gnomon_row_step *step)
+{
+    gnomon_solver *s = user;
+    switch (step->kind) {
+    case GNOMON_STEP_SWEEP:
+        return gnomon_sweep_serve(s, step);
+    case GNOMON_STEP_SKETCH_COLUMNS:
+    case GNOMON_STEP_COPY:
+        return gnomon_solver_sketch_serve(s, step);
+    default:
+        return gnomon_row_source_serve(&s->source, step);
+    }
+}
+
+/* What a rank that serves knows of b. */
+static gnomon_status prepare_b(gnomon_solver *s)
+{
+    GNOMON_TRY(gnomon_alloc_zero(s->ctx, s->m, sizeof(int), "exponents", &s->exponent));
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->m, sizeof(double), "norms", &s->norm_b));
+    return gnomon_solver_scan_b(s);
+}
+
+/* Begins on all ranks, and does the part of those that rank 0 tells what to do. */
+static gnomon_status begin_divided(gnomon_solver *s, gnomon_row_ranks *ranks,
+                                   const gnomon_matrix *matrix, const gnomon_svd_rows *stream,
+                                   bool f64, gnomon_status status)
+{
+    if (status == GNOMON_OK)
+        status = gnomon_row_source_open_part(s->ctx, matrix, stream, f64, &s->source);
+    s->source.ctx = s->ctx;
+    s->d = s->source.cols;
+    GNOMON_TRY(gnomon_row_ranks_begin(&s->source, ranks, status));
+    s->n = s->source.rows;
+    status = check_shape(s);
+    if (status == GNOMON_OK && ranks->comm.rank > 0) status = prepare_b(s);
+    if (status == GNOMON_ERROR_NONFINITE) status = GNOMON_OK; /* as rank 0 will tell */
+    GNOMON_TRY(gnomon_row_step_ready(&s->source, status));
+    if (ranks->comm.rank == 0) return GNOMON_OK;
+    gnomon_blas_enter();
+    status = gnomon_row_ranks_serve(&s->source, serve, s);
+    gnomon_blas_leave();
+    return status;
+}
+
+static gnomon_status check_machine(const gnomon_solver *s)
+{
+    GNOMON_TRY(gnomon_blas_prepare(s->ctx));
+    GNOMON_TRY(gnomon_device_refuse(s->ctx, GNOMON_BY_CONTEXT, "least squares run on the CPU"));
+    gnomon_context_set_worked(s->ctx, NULL);
+    GNOMON_FAIL_IF(s->m > GNOMON_BLAS_MAX, s->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("b") " has %" PRId64 " columns; at most %" PRId64 " are taken", s->m,
+                   GNOMON_BLAS_MAX);
+    return GNOMON_OK;
+}
+
 static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, const gnomon_csr *csr,
                            const gnomon_svd_rows *stream, gnomon_dtype dtype, bool few_rows,
                            const gnomon_matrix *b, const gnomon_lstsq_options *options,
@@ -209,20 +266,25 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
         GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options.descriptor", gnomon_descriptor,
                                        options->descriptor, &s.wanted));
     (void)gnomon_lap(&s.clock);
-    GNOMON_TRY(gnomon_blas_prepare(ctx));
-    GNOMON_TRY(gnomon_device_refuse(ctx, GNOMON_BY_CONTEXT, "least squares run on the CPU"));
-    gnomon_context_set_worked(ctx, NULL);
-    GNOMON_FAIL_IF(s.m > GNOMON_BLAS_MAX, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("b") " has %" PRId64 " columns; at most %" PRId64 " are taken", s.m,
-                   GNOMON_BLAS_MAX);
-    gnomon_status status =
-        gnomon_row_source_open(ctx, matrix, csr, stream, gnomon_dtype_needs_f64(dtype), &s.source);
-    if (status == GNOMON_OK) {
-        s.d = s.source.cols;
+    const bool f64 = gnomon_dtype_needs_f64(dtype);
+    gnomon_row_ranks ranks;
+    GNOMON_TRY(gnomon_row_ranks_open(ctx, options->comm, &ranks));
+    GNOMON_FAIL_IF(ranks.comm.size > 1 && csr != NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("options.comm") " has several ranks; they take dense rows, not "
+                                              "sparse ones");
+    gnomon_status status = check_machine(&s);
+    if (ranks.comm.size > 1)
+        status = begin_divided(&s, &ranks, matrix, stream, f64, status);
+    else if (status == GNOMON_OK)
+        status = gnomon_row_source_open(ctx, matrix, csr, stream, f64, &s.source);
+    s.source.ctx = ctx;
+    s.d = s.source.cols;
+    if (status == GNOMON_OK && ranks.comm.rank == 0) {
         gnomon_blas_enter();
         status = run(&s, &state);
         gnomon_blas_leave();
     }
+    if (ranks.comm.rank == 0) status = gnomon_row_ranks_end(&s.source, status);
     release(&s, &state);
     if (status == GNOMON_OK) gnomon_return_result(out, &full, sizeof full);
     gnomon_lstsq_free(ctx, &full);
@@ -249,7 +311,10 @@ gnomon_status gnomon_lstsq_dense(gnomon_context *ctx, const gnomon_matrix *a,
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check(ctx, b, given, &options, out));
     GNOMON_TRY(gnomon_check_view(ctx, a, "a"));
-    if (a->rows >= a->cols || a->rows == 0)
+    gnomon_row_ranks ranks;
+    GNOMON_TRY(gnomon_row_ranks_open(ctx, options.comm, &ranks));
+    /* a rank's share of the rows may be short */
+    if (ranks.comm.size > 1 || a->rows >= a->cols || a->rows == 0)
         return solve(ctx, a, NULL, NULL, a->dtype, false, b, &options, out);
     const gnomon_matrix transposed = gnomon_matrix_transposed(a);
     return solve(ctx, &transposed, NULL, NULL, a->dtype, true, b, &options, out);

@@ -1,6 +1,7 @@
 /* One pass over A that multiplies by A and by its transpose: each block of rows is used twice while
  * it lies in the cache. */
 #include "base/arithmetic.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -33,8 +34,11 @@ typedef struct sweep {
     int64_t block, ranges, blocks; /* rows of a block; blocks of the piece */
     int64_t numbers;               /* of a range's sum: d x cols, cols squares, A^T A */
     double *sums;                  /* one a range */
-    double *scratch;               /* one a worker: a block of A, one of t, a part's sum */
-    double *transposed;            /* of a dense A and few columns: in's transpose; else NULL */
+    double *total;                 /* of all segments */
+    gnomon_matrix residual, none;  /* where it goes, from first_row on */
+    int64_t first_row;
+    double *scratch;    /* one a worker: a block of A, one of t, a part's sum */
+    double *transposed; /* of a dense A and few columns: in's transpose; else NULL */
     gnomon_skinny_fn skinny;
     int64_t scratch_numbers;
 } sweep;
@@ -144,12 +148,12 @@ static void sparse_block(const sweep *w, int64_t row, int64_t rows, double *t, d
 /* Puts a block of t where the caller wants the residual. */
 static void store(const sweep *w, int64_t row, int64_t rows, const double *t)
 {
-    const gnomon_matrix *out = w->what->residual;
+    const gnomon_matrix *out = &w->residual;
     const int64_t cols = w->what->cols;
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++) {
             const double value = ldexp(t[i * cols + j], w->s->exponent[j]);
-            const int64_t at = (row + i) * out->row_stride + j;
+            const int64_t at = (row - w->first_row + i) * out->row_stride + j;
             if (out->dtype == GNOMON_F64)
                 ((double *)out->data)[at] = value;
             else
@@ -191,15 +195,63 @@ static void sweep_range(void *arg, int64_t task, int worker)
     }
 }
 
-static gnomon_status run(sweep *w)
+/* ---- the pass: each segment's ranges are added up, and then the segments ---- */
+
+static gnomon_status add_piece(void *user, const gnomon_piece *piece, int64_t row, bool first,
+                               void *result)
 {
-    GNOMON_TRY(gnomon_row_source_rewind(&w->s->source));
-    for (;;) {
-        GNOMON_TRY(gnomon_row_source_next(&w->s->source, &w->piece));
-        if (w->piece.rows == 0) return GNOMON_OK;
-        w->blocks = (w->piece.rows + w->block - 1) / w->block;
-        gnomon_parallel(w->s->ctx, w->ranges, sweep_range, w);
+    sweep *w = user;
+    if (first) memset(w->sums, 0, (size_t)(w->ranges * w->numbers) * sizeof *w->sums);
+    w->piece = *piece;
+    w->blocks = (piece->rows + w->block - 1) / w->block;
+    w->first_row = row;
+    w->residual = w->what->residual != NULL ? *w->what->residual : w->none;
+    if (w->residual.rows > 0 && gnomon_row_serves(&w->s->source)) {
+        /* behind the sums */
+        w->residual.data = (double *)result + w->numbers;
+    } else {
+        w->first_row = 0;
     }
+    gnomon_parallel(w->s->ctx, w->ranges, sweep_range, w);
+    return GNOMON_OK;
+}
+
+static void add_ranges(void *user, void *result)
+{
+    const sweep *w = user;
+    double *sum = result;
+    memcpy(sum, w->sums, (size_t)w->numbers * sizeof *sum);
+    for (int64_t r = 1; r < w->ranges; r++)
+        gnomon_row_pass_sum(w->s->ctx, true, w->numbers, w->sums + r * w->numbers, sum);
+}
+
+static gnomon_status take_segment(void *user, int64_t row, int64_t rows, const void *result,
+                                  bool own)
+{
+    const sweep *w = user;
+    gnomon_row_pass_sum(w->s->ctx, true, w->numbers, result, w->total);
+    const gnomon_matrix *out = w->what->residual;
+    if (own || out == NULL) return GNOMON_OK;
+    const size_t size = gnomon_dtype_size(out->dtype);
+    const char *from = (const char *)((const double *)result + w->numbers);
+    for (int64_t i = 0; i < rows; i++)
+        memcpy((char *)out->data + (size_t)((row + i) * out->row_stride) * size,
+               from + (size_t)(i * out->cols) * size, (size_t)out->cols * size);
+    return GNOMON_OK;
+}
+
+static gnomon_status run(sweep *w, gnomon_status status)
+{
+    const gnomon_matrix *out = w->what->residual;
+    const gnomon_row_pass pass = {
+        .user = w,
+        .add = add_piece,
+        .finish = add_ranges,
+        .take = take_segment,
+        .bytes = gnomon_times(w->numbers, sizeof(double)),
+        .row_bytes = out != NULL ? out->cols * (int64_t)gnomon_dtype_size(out->dtype) : 0,
+        .rows_in_place = true};
+    return gnomon_row_pass_run(&w->s->source, &pass, status);
 }
 
 /* to (cols x rows) = from (rows x cols), transposed. */
@@ -233,8 +285,35 @@ static gnomon_status allocate(sweep *w)
         transpose(d, cols, w->what->in, w->transposed);
         w->skinny = gnomon_skinny_kernel(gnomon_context_isa_level(w->s->ctx));
     }
-    GNOMON_TRY(gnomon_alloc_zero(w->s->ctx, total, sizeof(double), "sums over rows", &w->sums));
+    GNOMON_TRY(
+        gnomon_alloc_zero(w->s->ctx, w->numbers, sizeof(double), "sums over rows", &w->total));
+    GNOMON_TRY(gnomon_alloc(w->s->ctx, total, sizeof(double), "sums over rows", &w->sums));
     return gnomon_alloc(w->s->ctx, scratch, sizeof(double), "blocks of rows", &w->scratch);
+}
+
+static void drop(sweep *w)
+{
+    gnomon_free(w->s->ctx, w->sums);
+    gnomon_free(w->s->ctx, w->total);
+    gnomon_free(w->s->ctx, w->scratch);
+    gnomon_free(w->s->ctx, w->transposed);
+}
+
+enum { AGAINST_B = 1, SQUARES = 2, RESIDUAL = 4, GRAM = 8 };
+
+/* Rank 0 gives the others what the sweep takes. */
+static gnomon_status meet(gnomon_solver *s, const gnomon_sweep *what)
+{
+    const gnomon_matrix *out = what->residual;
+    const int64_t flags = (what->against_b ? AGAINST_B : 0) |
+                          (what->squares != NULL ? SQUARES : 0) | (out != NULL ? RESIDUAL : 0) |
+                          (what->gram != NULL ? GRAM : 0);
+    const int64_t numbers[6] = {what->cols, flags, out != NULL ? (int64_t)out->dtype : 0};
+    GNOMON_TRY(gnomon_row_step_tell(&s->source, GNOMON_STEP_SWEEP, numbers));
+    GNOMON_TRY(gnomon_row_step_ready(&s->source, GNOMON_OK));
+    if (what->in == NULL) return GNOMON_OK;
+    return gnomon_row_step_share(&s->source, (void *)(uintptr_t)what->in,
+                                 s->d * what->cols * (int64_t)sizeof *what->in);
 }
 
 gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *what)
@@ -242,24 +321,44 @@ gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *what)
     sweep w = {.s = s, .what = what};
     const int64_t numbers = s->d * what->cols;
     gnomon_status status = allocate(&w);
-    if (status == GNOMON_OK) status = run(&w);
+    if (status == GNOMON_OK) status = meet(s, what);
+    if (status == GNOMON_OK) status = run(&w, GNOMON_OK);
     if (status == GNOMON_OK) {
-        for (int64_t r = 1; r < w.ranges; r++) {
-            for (int64_t i = 0; i < w.numbers; i++)
-                w.sums[i] += w.sums[r * w.numbers + i];
-        }
         if (w.transposed != NULL)
-            transpose(what->cols, s->d, w.sums, what->z);
+            transpose(what->cols, s->d, w.total, what->z);
         else
-            memcpy(what->z, w.sums, (size_t)numbers * sizeof *what->z);
+            memcpy(what->z, w.total, (size_t)numbers * sizeof *what->z);
         if (what->squares != NULL)
-            memcpy(what->squares, w.sums + numbers, (size_t)what->cols * sizeof *what->squares);
+            memcpy(what->squares, w.total + numbers, (size_t)what->cols * sizeof *what->squares);
         if (what->gram != NULL)
-            memcpy(what->gram, w.sums + numbers + what->cols,
+            memcpy(what->gram, w.total + numbers + what->cols,
                    (size_t)(s->d * s->d) * sizeof *what->gram);
     }
-    gnomon_free(s->ctx, w.sums);
-    gnomon_free(s->ctx, w.scratch);
-    gnomon_free(s->ctx, w.transposed);
+    drop(&w);
+    return status;
+}
+
+gnomon_status gnomon_sweep_serve(gnomon_solver *s, const gnomon_row_step *step)
+{
+    const int64_t cols = step->numbers[0], flags = step->numbers[1];
+    gnomon_matrix residual =
+        gnomon_matrix_rowmajor(NULL, (gnomon_dtype)step->numbers[2], s->n, cols);
+    double *in = NULL, any = 0;
+    gnomon_sweep what = {.cols = cols,
+                         .against_b = (flags & AGAINST_B) != 0,
+                         .squares = (flags & SQUARES) != 0 ? &any : NULL,
+                         .residual = (flags & RESIDUAL) != 0 ? &residual : NULL,
+                         .gram = (flags & GRAM) != 0 ? &any : NULL};
+    sweep w = {.s = s, .what = &what};
+    gnomon_status status = GNOMON_OK;
+    if (what.gram == NULL)
+        status = gnomon_alloc(s->ctx, gnomon_times(s->d, cols), sizeof *in, "a factor", &in);
+    what.in = in;
+    status = gnomon_row_step_ready(&s->source, status);
+    if (status == GNOMON_OK && in != NULL)
+        status = gnomon_row_step_share(&s->source, in, s->d * cols * (int64_t)sizeof *in);
+    if (status == GNOMON_OK) status = run(&w, allocate(&w));
+    drop(&w);
+    gnomon_free(s->ctx, in);
     return status;
 }

@@ -9,7 +9,7 @@
 #include "project/job.h"
 #include "svd/center.h"
 #include "svd/panels.h"
-#include "svd/row_source.h"
+#include "svd/row_pass.h"
 
 #include <math.h>
 #include <string.h>
@@ -417,24 +417,7 @@ gnomon_status gnomon_piece_sketch(gnomon_row_source *source, const gnomon_piece 
                : gnomon_sketch_at(source->ctx, GNOMON_ON_CPU, op, &piece->dense, &y, &options);
 }
 
-/* The rows of t that belong to a piece. */
-static gnomon_tall part(const gnomon_tall *t, const gnomon_piece *piece)
-{
-    return (gnomon_tall){gnomon_tall_row(t, piece->row), piece->rows, t->cols, t->f64};
-}
-
-gnomon_status gnomon_row_source_sketch(gnomon_row_source *source, const gnomon_operator *op,
-                                       int64_t row, const gnomon_tall *y)
-{
-    gnomon_piece piece;
-    GNOMON_TRY(gnomon_row_source_rewind(source));
-    for (;;) {
-        GNOMON_TRY(gnomon_row_source_next(source, &piece));
-        if (piece.rows == 0) return GNOMON_OK;
-        const gnomon_tall out = part(y, &piece);
-        GNOMON_TRY(gnomon_piece_sketch(source, &piece, op, row, &out));
-    }
-}
+/* ---- passes over all rows ---- */
 
 /* A centred matrix whose rows are all equal is 0, rounding included. */
 static bool is_zero(const gnomon_row_source *source)
@@ -442,44 +425,10 @@ static bool is_zero(const gnomon_row_source *source)
     return source->sparse && source->centered && source->norm == 0;
 }
 
-gnomon_status gnomon_row_source_apply(gnomon_row_source *source, const gnomon_tall *w,
-                                      const gnomon_tall *y)
+/* The rows of t that belong to a piece. */
+static gnomon_tall part(const gnomon_tall *t, const gnomon_piece *piece)
 {
-    gnomon_piece piece;
-    if (is_zero(source)) {
-        zero(y);
-        return GNOMON_OK;
-    }
-    if (source->sparse) return gnomon_panels_apply(source, w, y);
-    GNOMON_TRY(gnomon_row_source_rewind(source));
-    for (;;) {
-        GNOMON_TRY(gnomon_row_source_next(source, &piece));
-        if (piece.rows == 0) return GNOMON_OK;
-        const gnomon_tall out = part(y, &piece);
-        GNOMON_TRY(gnomon_piece_apply(source, &piece, w, &out));
-    }
-}
-
-gnomon_status gnomon_row_source_adjoint(gnomon_row_source *source, const gnomon_tall *q,
-                                        const gnomon_tall *z)
-{
-    memset(z->data, 0, (size_t)(z->rows * z->cols) * gnomon_tall_size(z->f64));
-    return gnomon_row_source_add_adjoint(source, q, z);
-}
-
-gnomon_status gnomon_row_source_add_adjoint(gnomon_row_source *source, const gnomon_tall *q,
-                                            const gnomon_tall *z)
-{
-    gnomon_piece piece;
-    if (is_zero(source)) return GNOMON_OK;
-    if (source->sparse) return gnomon_panels_adjoint(source, q, z);
-    GNOMON_TRY(gnomon_row_source_rewind(source));
-    for (;;) {
-        GNOMON_TRY(gnomon_row_source_next(source, &piece));
-        if (piece.rows == 0) return GNOMON_OK;
-        const gnomon_tall in = part(q, &piece);
-        GNOMON_TRY(gnomon_piece_adjoint(source, &piece, &in, z));
-    }
+    return (gnomon_tall){gnomon_tall_row(t, piece->row), piece->rows, t->cols, t->f64};
 }
 
 /* out = a in + beta out, all of them F32. */
@@ -493,42 +442,232 @@ static gnomon_status multiply_closely(gnomon_context *ctx, const gnomon_matrix *
     return gnomon_gemm_at(ctx, GNOMON_ON_CPU, a, &b, &c, &options);
 }
 
-gnomon_status gnomon_row_source_apply_f64(gnomon_row_source *source, const gnomon_tall *w,
-                                          const gnomon_tall *y)
+/* One pass of dense rows: rows of the result, or a sum over rows. */
+typedef struct step {
+    gnomon_row_source *source;
+    gnomon_step_kind kind;
+    const gnomon_tall *in, *out; /* out: not on the ranks that serve */
+    gnomon_operator *op;         /* SKETCH: rows from 'row' on */
+    int64_t row, cols;
+} step;
+
+static gnomon_tall result_rows(const step *s, const gnomon_piece *piece, int64_t row, void *result)
+{
+    const gnomon_tall all = {result, piece->row - row + piece->rows, s->cols, s->source->f64};
+    return (gnomon_tall){gnomon_tall_row(&all, piece->row - row), piece->rows, s->cols,
+                         s->source->f64};
+}
+
+static gnomon_status add_rows(void *user, const gnomon_piece *piece, int64_t row, bool first,
+                              void *result)
+{
+    const step *s = user;
+    const gnomon_tall out = result_rows(s, piece, row, result);
+    (void)first;
+    if (s->kind == GNOMON_STEP_SKETCH)
+        return gnomon_piece_sketch(s->source, piece, s->op, s->row, &out);
+    if (s->kind == GNOMON_STEP_APPLY) return gnomon_piece_apply(s->source, piece, s->in, &out);
+    return multiply_closely(s->source->ctx, &piece->dense, s->in, 0, &out);
+}
+
+static void *place_rows(void *user, int64_t row)
+{
+    const step *s = user;
+    return gnomon_tall_row(s->out, row);
+}
+
+static gnomon_status take_rows(void *user, int64_t row, int64_t rows, const void *result, bool own)
+{
+    const step *s = user;
+    (void)own;
+    memcpy(gnomon_tall_row(s->out, row), result,
+           (size_t)(rows * s->cols) * gnomon_tall_size(s->source->f64));
+    return GNOMON_OK;
+}
+
+static gnomon_status add_products(void *user, const gnomon_piece *piece, int64_t row, bool first,
+                                  void *result)
+{
+    const step *s = user;
+    const gnomon_tall z = {result, s->source->cols, s->cols, s->source->f64};
+    const int64_t from = gnomon_row_serves(s->source) ? piece->own : piece->row;
+    const gnomon_tall q = {gnomon_tall_row(s->in, from), piece->rows, s->cols, s->source->f64};
+    /* the first segment's goes on from what is in its place */
+    const bool fresh = first && (row > 0 || gnomon_row_serves(s->source));
+    if (s->kind == GNOMON_STEP_ADJOINT_F64) {
+        const gnomon_matrix transposed = gnomon_matrix_transposed(&piece->dense);
+        return multiply_closely(s->source->ctx, &transposed, &q, first ? 0 : 1, &z);
+    }
+    if (fresh) zero(&z);
+    return gnomon_piece_adjoint(s->source, piece, &q, &z);
+}
+
+static void *place_products(void *user, int64_t row)
+{
+    const step *s = user;
+    return row == 0 ? s->out->data : NULL;
+}
+
+static gnomon_status take_products(void *user, int64_t row, int64_t rows, const void *result,
+                                   bool own)
+{
+    const step *s = user;
+    (void)row;
+    (void)rows;
+    (void)own;
+    gnomon_row_pass_sum(s->source->ctx, s->source->f64, s->source->cols * s->cols, result,
+                        s->out->data);
+    return GNOMON_OK;
+}
+
+static bool is_adjoint(gnomon_step_kind kind)
+{
+    return kind == GNOMON_STEP_ADJOINT || kind == GNOMON_STEP_ADJOINT_F64;
+}
+
+/* Rank 0 gives the others what the step takes, once they have room for it. */
+static gnomon_status meet(step *s)
+{
+    gnomon_row_source *source = s->source;
+    const int64_t numbers[6] = {s->cols, s->row, source->coarse};
+    GNOMON_TRY(gnomon_row_step_tell(source, s->kind, numbers));
+    GNOMON_TRY(gnomon_row_step_ready(source, GNOMON_OK));
+    if (s->kind == GNOMON_STEP_SKETCH) return gnomon_row_step_operator(source, &s->op);
+    if (is_adjoint(s->kind)) return gnomon_row_step_rows(source, s->in);
+    const int64_t bytes = source->cols * s->cols * (int64_t)gnomon_tall_size(source->f64);
+    return gnomon_row_step_share(source, s->in->data, bytes);
+}
+
+static gnomon_status run_step(step *s)
+{
+    const bool sums = is_adjoint(s->kind);
+    const gnomon_row_pass pass = {
+        .user = s,
+        .add = sums ? add_products : add_rows,
+        .place = sums ? place_products : place_rows,
+        .take = sums ? take_products : take_rows,
+        .bytes = sums ? gnomon_times(gnomon_times(s->source->cols, s->cols),
+                                     (int64_t)gnomon_tall_size(s->source->f64))
+                      : 0,
+        .row_bytes = sums ? 0 : s->cols * (int64_t)gnomon_tall_size(s->source->f64)};
+    return gnomon_row_pass_run(s->source, &pass, GNOMON_OK);
+}
+
+static gnomon_status lead_step(step *s)
+{
+    GNOMON_TRY(meet(s));
+    return run_step(s);
+}
+
+/* The same step on a rank that serves. */
+static gnomon_status serve_step(gnomon_row_source *source, const gnomon_row_step *told)
+{
+    gnomon_tall in = {0};
+    gnomon_operator *op = NULL;
+    step s = {.source = source,
+              .kind = (gnomon_step_kind)told->kind,
+              .in = &in,
+              .cols = told->numbers[0],
+              .row = told->numbers[1]};
+    gnomon_status status = GNOMON_OK;
+    source->coarse = told->numbers[2] != 0;
+    if (s.kind != GNOMON_STEP_SKETCH)
+        status = gnomon_tall_make(source->ctx, source->f64,
+                                  is_adjoint(s.kind) ? source->own_rows : source->cols, s.cols,
+                                  false, "a factor", &in);
+    status = gnomon_row_step_ready(source, status);
+    const int64_t bytes = source->cols * s.cols * (int64_t)gnomon_tall_size(source->f64);
+    if (status == GNOMON_OK && s.kind == GNOMON_STEP_SKETCH)
+        status = gnomon_row_step_operator(source, &op);
+    else if (status == GNOMON_OK && is_adjoint(s.kind))
+        status = gnomon_row_step_rows(source, &in);
+    else if (status == GNOMON_OK)
+        status = gnomon_row_step_share(source, in.data, bytes);
+    s.op = op;
+    if (status == GNOMON_OK) status = run_step(&s);
+    gnomon_operator_destroy(op);
+    gnomon_tall_drop(source->ctx, &in);
+    return status;
+}
+
+gnomon_status gnomon_row_source_sketch(gnomon_row_source *source, const gnomon_operator *op,
+                                       int64_t row, const gnomon_tall *y)
 {
     gnomon_piece piece;
-    if (source->f64 || source->sparse) return gnomon_row_source_apply(source, w, y);
+    if (!source->sparse) {
+        step s = {.source = source,
+                  .kind = GNOMON_STEP_SKETCH,
+                  .out = y,
+                  .op = (gnomon_operator *)(uintptr_t)op,
+                  .row = row,
+                  .cols = y->cols};
+        return lead_step(&s);
+    }
     GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
         GNOMON_TRY(gnomon_row_source_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
         const gnomon_tall out = part(y, &piece);
-        GNOMON_TRY(multiply_closely(source->ctx, &piece.dense, w, 0, &out));
+        GNOMON_TRY(gnomon_piece_sketch(source, &piece, op, row, &out));
     }
+}
+
+static gnomon_status apply(gnomon_row_source *source, gnomon_step_kind kind, const gnomon_tall *w,
+                           const gnomon_tall *y)
+{
+    step s = {.source = source, .kind = kind, .in = w, .out = y, .cols = w->cols};
+    return lead_step(&s);
+}
+
+gnomon_status gnomon_row_source_apply(gnomon_row_source *source, const gnomon_tall *w,
+                                      const gnomon_tall *y)
+{
+    if (is_zero(source)) {
+        zero(y);
+        return GNOMON_OK;
+    }
+    return source->sparse ? gnomon_panels_apply(source, w, y)
+                          : apply(source, GNOMON_STEP_APPLY, w, y);
+}
+
+gnomon_status gnomon_row_source_adjoint(gnomon_row_source *source, const gnomon_tall *q,
+                                        const gnomon_tall *z)
+{
+    zero(z);
+    return gnomon_row_source_add_adjoint(source, q, z);
+}
+
+gnomon_status gnomon_row_source_add_adjoint(gnomon_row_source *source, const gnomon_tall *q,
+                                            const gnomon_tall *z)
+{
+    if (is_zero(source)) return GNOMON_OK;
+    return source->sparse ? gnomon_panels_adjoint(source, q, z)
+                          : apply(source, GNOMON_STEP_ADJOINT, q, z);
+}
+
+gnomon_status gnomon_row_source_apply_f64(gnomon_row_source *source, const gnomon_tall *w,
+                                          const gnomon_tall *y)
+{
+    return source->f64 || source->sparse ? gnomon_row_source_apply(source, w, y)
+                                         : apply(source, GNOMON_STEP_APPLY_F64, w, y);
 }
 
 gnomon_status gnomon_row_source_adjoint_f64(gnomon_row_source *source, const gnomon_tall *q,
                                             const gnomon_tall *z)
 {
-    gnomon_piece piece;
-    if (source->f64 || source->sparse) return gnomon_row_source_adjoint(source, q, z);
-    GNOMON_TRY(gnomon_row_source_rewind(source));
-    for (;;) {
-        GNOMON_TRY(gnomon_row_source_next(source, &piece));
-        if (piece.rows == 0) return GNOMON_OK;
-        const gnomon_tall in = part(q, &piece);
-        const gnomon_matrix piece_transposed = gnomon_matrix_transposed(&piece.dense);
-        GNOMON_TRY(multiply_closely(source->ctx, &piece_transposed, &in, piece.row > 0 ? 1 : 0, z));
-    }
+    return source->f64 || source->sparse ? gnomon_row_source_adjoint(source, q, z)
+                                         : apply(source, GNOMON_STEP_ADJOINT_F64, q, z);
 }
 
 /* Tiles of A - B C^T. */
 typedef struct difference {
+    gnomon_row_source *source;
     const gnomon_piece *piece;
     const gnomon_tall *b, *c;
     int64_t row_blocks;
     void *tiles;     /* one a worker */
     double *squares; /* one a task */
+    double sum;
 } difference;
 
 static void subtract_tile(void *arg, int64_t task, int worker)
@@ -538,6 +677,7 @@ static void subtract_tile(void *arg, int64_t task, int worker)
     const bool f64 = d->b->f64;
     const int64_t row = task % d->row_blocks * ROWS, col = task / d->row_blocks * COLS;
     const int64_t rows = gnomon_min(ROWS, m->rows - row), cols = gnomon_min(COLS, m->cols - col);
+    const int64_t before = gnomon_row_serves(d->source) ? d->piece->own : d->piece->row;
     char *tile = (char *)d->tiles + (size_t)worker * ROWS * COLS * gnomon_tall_size(f64);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++) {
@@ -549,8 +689,8 @@ static void subtract_tile(void *arg, int64_t task, int worker)
         }
     }
     gnomon_blas_gemm(f64, false, true, rows, cols, d->b->cols, -1.0,
-                     gnomon_tall_row(d->b, d->piece->row + row), d->b->cols,
-                     gnomon_tall_row(d->c, col), d->c->cols, 1.0, tile, COLS);
+                     gnomon_tall_row(d->b, before + row), d->b->cols, gnomon_tall_row(d->c, col),
+                     d->c->cols, 1.0, tile, COLS);
     double sum = 0;
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++) {
@@ -562,37 +702,103 @@ static void subtract_tile(void *arg, int64_t task, int worker)
     d->squares[task] = sum;
 }
 
-static gnomon_status subtract_piece(gnomon_row_source *source, difference *d, double *squares)
+static gnomon_status subtract_piece(void *user, const gnomon_piece *piece, int64_t row, bool first,
+                                    void *result)
 {
-    const int64_t tasks = d->row_blocks * ((source->cols + COLS - 1) / COLS);
-    GNOMON_TRY(gnomon_alloc(source->ctx, tasks, sizeof(double), "sums of squares", &d->squares));
-    gnomon_parallel(source->ctx, tasks, subtract_tile, d);
+    difference *d = user;
+    double *squares = result;
+    (void)row;
+    d->piece = piece;
+    d->row_blocks = (piece->rows + ROWS - 1) / ROWS;
+    const int64_t tasks = d->row_blocks * ((d->source->cols + COLS - 1) / COLS);
+    GNOMON_TRY(gnomon_alloc(d->source->ctx, tasks, sizeof(double), "sums of squares", &d->squares));
+    gnomon_parallel(d->source->ctx, tasks, subtract_tile, d);
+    if (first) *squares = 0;
     for (int64_t i = 0; i < tasks; i++)
         *squares += d->squares[i];
-    gnomon_free(source->ctx, d->squares);
+    gnomon_free(d->source->ctx, d->squares);
     return GNOMON_OK;
+}
+
+static gnomon_status take_squares(void *user, int64_t row, int64_t rows, const void *result,
+                                  bool own)
+{
+    difference *d = user;
+    double squares;
+    (void)row;
+    (void)rows;
+    (void)own;
+    memcpy(&squares, result, sizeof squares);
+    d->sum += squares;
+    return GNOMON_OK;
+}
+
+static gnomon_status subtract(difference *d)
+{
+    const gnomon_row_pass pass = {
+        .user = d, .add = subtract_piece, .take = take_squares, .bytes = sizeof(double)};
+    gnomon_row_source *source = d->source;
+    gnomon_status status = gnomon_alloc(
+        source->ctx,
+        gnomon_times(gnomon_times((int64_t)ROWS, COLS), gnomon_context_threads(source->ctx)),
+        gnomon_tall_size(source->f64), "tiles", &d->tiles);
+    status = gnomon_row_pass_run(source, &pass, status);
+    gnomon_free(source->ctx, d->tiles);
+    return status;
 }
 
 gnomon_status gnomon_row_source_residual(gnomon_row_source *source, const gnomon_tall *b,
                                          const gnomon_tall *c, double *residual)
 {
-    gnomon_piece piece;
-    difference d = {.piece = &piece, .b = b, .c = c};
-    double squares = 0;
-    GNOMON_TRY(gnomon_row_source_rewind(source));
-    GNOMON_TRY(gnomon_alloc(
-        source->ctx,
-        gnomon_times(gnomon_times((int64_t)ROWS, COLS), gnomon_context_threads(source->ctx)),
-        gnomon_tall_size(source->f64), "tiles", &d.tiles));
-    gnomon_status status;
-    for (;;) {
-        status = gnomon_row_source_next(source, &piece);
-        if (status != GNOMON_OK || piece.rows == 0) break;
-        d.row_blocks = (piece.rows + ROWS - 1) / ROWS;
-        status = subtract_piece(source, &d, &squares);
-        if (status != GNOMON_OK) break;
-    }
-    gnomon_free(source->ctx, d.tiles);
-    *residual = sqrt(squares);
+    difference d = {.source = source, .b = b, .c = c};
+    const int64_t numbers[6] = {b->cols};
+    const int64_t bytes = c->rows * c->cols * (int64_t)gnomon_tall_size(source->f64);
+    GNOMON_TRY(gnomon_row_step_tell(source, GNOMON_STEP_RESIDUAL, numbers));
+    GNOMON_TRY(gnomon_row_step_ready(source, GNOMON_OK));
+    GNOMON_TRY(gnomon_row_step_share(source, c->data, bytes));
+    GNOMON_TRY(gnomon_row_step_rows(source, b));
+    GNOMON_TRY(subtract(&d));
+    *residual = sqrt(d.sum);
+    return GNOMON_OK;
+}
+
+static gnomon_status serve_residual(gnomon_row_source *source, const gnomon_row_step *told)
+{
+    gnomon_tall b = {0}, c = {0};
+    difference d = {.source = source, .b = &b, .c = &c};
+    gnomon_status status = gnomon_tall_make(source->ctx, source->f64, source->own_rows,
+                                            told->numbers[0], false, "a factor", &b);
+    if (status == GNOMON_OK)
+        status = gnomon_tall_make(source->ctx, source->f64, source->cols, told->numbers[0], false,
+                                  "a factor", &c);
+    status = gnomon_row_step_ready(source, status);
+    if (status == GNOMON_OK)
+        status = gnomon_row_step_share(source, c.data,
+                                       c.rows * c.cols * (int64_t)gnomon_tall_size(source->f64));
+    if (status == GNOMON_OK) status = gnomon_row_step_rows(source, &b);
+    if (status == GNOMON_OK) status = subtract(&d);
+    gnomon_tall_drop(source->ctx, &b);
+    gnomon_tall_drop(source->ctx, &c);
     return status;
+}
+
+gnomon_status gnomon_row_source_serve(void *user, const gnomon_row_step *told)
+{
+    gnomon_row_source *source = user;
+    switch (told->kind) {
+    case GNOMON_STEP_SCAN:
+        return gnomon_row_source_scan(source);
+    case GNOMON_STEP_SKETCH:
+    case GNOMON_STEP_APPLY:
+    case GNOMON_STEP_APPLY_F64:
+    case GNOMON_STEP_ADJOINT:
+    case GNOMON_STEP_ADJOINT_F64:
+        return serve_step(source, told);
+    case GNOMON_STEP_RESIDUAL:
+        return serve_residual(source, told);
+    default:
+        source->ranks->over = true;
+        return gnomon_fail(source->ctx, GNOMON_ERROR_DATA, "rank 0 asks for step %lld",
+                           (long long)told->kind);
+    }
 }

@@ -23,7 +23,7 @@ enum {
 };
 
 /* A power of two, so that blocks of rows never straddle pieces. */
-static int64_t piece_rows(int64_t cols)
+int64_t gnomon_row_source_piece_rows(int64_t cols)
 {
     int64_t rows = MAX_ROWS;
     while (rows > MIN_ROWS && rows > PIECE_NUMBERS / cols)
@@ -42,9 +42,9 @@ static bool blas_fits(const gnomon_matrix *m, bool f64)
     return by_rows || by_cols;
 }
 
-gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *matrix,
-                                     const gnomon_csr *csr, const gnomon_svd_rows *stream, bool f64,
-                                     gnomon_row_source *source)
+static gnomon_status open_any(gnomon_context *ctx, const gnomon_matrix *matrix,
+                              const gnomon_csr *csr, const gnomon_svd_rows *stream, bool f64,
+                              bool may_be_empty, gnomon_row_source *source)
 {
     memset(source, 0, sizeof *source);
     source->ctx = ctx;
@@ -63,14 +63,31 @@ gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *m
         source->rows = stream->rows;
         source->cols = stream->cols;
     }
-    GNOMON_FAIL_IF(source->rows == 0 || source->cols == 0, ctx, GNOMON_ERROR_SHAPE,
+    GNOMON_FAIL_IF((source->rows == 0 && !may_be_empty) || source->cols == 0, ctx,
+                   GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("a") " is %" PRId64 " x %" PRId64 "; it must have rows and columns",
                    source->rows, source->cols);
+    GNOMON_FAIL_IF(source->rows < 0 && may_be_empty, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("rows.rows") " is -1; a rank must know how many rows it has");
     source->sparse = csr != NULL;
     source->stored = csr != NULL ? csr->dtype : (gnomon_dtype)0;
-    source->piece_rows = csr != NULL ? MAX_ROWS : piece_rows(source->cols);
+    source->piece_rows = csr != NULL ? MAX_ROWS : gnomon_row_source_piece_rows(source->cols);
     source->direct = matrix != NULL && blas_fits(matrix, f64);
     return GNOMON_OK;
+}
+
+gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *matrix,
+                                     const gnomon_csr *csr, const gnomon_svd_rows *stream, bool f64,
+                                     gnomon_row_source *source)
+{
+    return open_any(ctx, matrix, csr, stream, f64, false, source);
+}
+
+gnomon_status gnomon_row_source_open_part(gnomon_context *ctx, const gnomon_matrix *matrix,
+                                          const gnomon_svd_rows *stream, bool f64,
+                                          gnomon_row_source *source)
+{
+    return open_any(ctx, matrix, NULL, stream, f64, true, source);
 }
 
 gnomon_status gnomon_row_source_open_sparse(gnomon_context *ctx, const gnomon_svd_sparse_rows *rows,
@@ -134,7 +151,7 @@ static void convert_row(void *arg, int64_t task, int worker)
 
 static gnomon_status next_converted(gnomon_row_source *s, gnomon_piece *piece)
 {
-    conversion c = {.source = s, .row = piece->row};
+    conversion c = {.source = s, .row = piece->own};
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times((int64_t)gnomon_context_threads(s->ctx), LINE),
                             sizeof *c.line, "parts of rows", &c.line));
     gnomon_parallel(s->ctx, piece->rows, convert_row, &c);
@@ -163,8 +180,11 @@ void gnomon_row_source_rescale(gnomon_row_source *s, int64_t rows)
 
 static gnomon_status next_of_stream(gnomon_row_source *s, gnomon_piece *piece)
 {
-    GNOMON_TRY(gnomon_row_source_read(s, s->row, s->piece_rows, s->f64 ? GNOMON_F64 : GNOMON_F32,
-                                      s->buffer, &piece->rows));
+    /* a rank's rows go on elsewhere where a segment ends */
+    const int64_t most =
+        s->ranks != NULL ? gnomon_min(s->piece_rows, s->rows - s->row) : s->piece_rows;
+    GNOMON_TRY(gnomon_row_source_read(s, s->row, most, s->f64 ? GNOMON_F64 : GNOMON_F32, s->buffer,
+                                      &piece->rows));
     if (s->exponent != 0) gnomon_row_source_rescale(s, piece->rows);
     return GNOMON_OK;
 }
@@ -239,6 +259,7 @@ gnomon_status gnomon_row_source_next(gnomon_row_source *s, gnomon_piece *piece)
     /* Within a pass too the work can be ended. */
     GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->passes, -1));
     piece->row = s->row;
+    piece->own = s->ranks != NULL ? s->own : s->row;
     if (s->stream == NULL) {
         const int64_t rest = s->rows - s->row;
         piece->rows = rest < s->piece_rows ? rest : s->piece_rows;
@@ -261,8 +282,9 @@ gnomon_status gnomon_row_source_next(gnomon_row_source *s, gnomon_piece *piece)
         piece->dense = gnomon_matrix_rowmajor(s->buffer, s->f64 ? GNOMON_F64 : GNOMON_F32,
                                               piece->rows, s->cols);
     } else {
-        piece->dense = gnomon_rows(s->matrix, piece->row, piece->rows);
+        piece->dense = gnomon_rows(s->matrix, piece->own, piece->rows);
     }
     s->row += piece->rows;
+    s->own += piece->rows;
     return GNOMON_OK;
 }

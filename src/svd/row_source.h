@@ -13,6 +13,7 @@
 
 typedef struct gnomon_piece {
     int64_t row, rows; /* rows 0: there are no more */
+    int64_t own;       /* the first one's number among those of this rank; alone: row */
     bool sparse;
     gnomon_matrix dense; /* of the work's type; one of the strides is 1, the other fits BLAS */
     gnomon_csr csr;      /* of the work's type; less means F32 or F64, whatever the work's */
@@ -47,11 +48,17 @@ typedef struct gnomon_centering {
     double magnitude; /* of sparse rows: |A|_F + |1 mean^T|_F, scaled; else 0 */
 } gnomon_centering;
 
+struct gnomon_row_ranks; /* svd/row_pass.h */
+
 typedef struct gnomon_row_source {
     gnomon_context *ctx;
+    struct gnomon_row_ranks *ranks; /* that the rows are divided among; NULL: all are here */
+    int64_t segment_rows;           /* svd/row_pass.h */
+    int64_t own_rows;               /* of this rank */
     bool f64;
     int64_t rows, cols; /* rows -1 until a source that did not know has come to its end */
     int64_t row;        /* where it stands */
+    int64_t own;        /* how many rows of this rank are behind it; alone: row */
     int64_t piece_rows;
     int exponent;             /* pieces hold the matrix times 2^-exponent */
     int64_t passes;           /* how often the rows were gone through */
@@ -92,6 +99,13 @@ gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *m
 /* The same of sparse rows that come piece by piece. */
 gnomon_status gnomon_row_source_open_sparse(gnomon_context *ctx, const gnomon_svd_sparse_rows *rows,
                                             bool f64, gnomon_row_source *source);
+/* The rows of a piece of dense ones. */
+int64_t gnomon_row_source_piece_rows(int64_t cols);
+/* Opens the rows of one of several ranks, of which there may be none; gnomon_row_ranks_begin is
+ * next. */
+gnomon_status gnomon_row_source_open_part(gnomon_context *ctx, const gnomon_matrix *matrix,
+                                          const gnomon_svd_rows *stream, bool f64,
+                                          gnomon_row_source *source);
 void gnomon_row_source_close(gnomon_row_source *source);
 /* Sparse rows that a caller hands in: gnomon_check_csr, and every index. */
 gnomon_status gnomon_row_source_check_csr(gnomon_context *ctx, const gnomon_csr *a,

@@ -33,7 +33,8 @@ gnomon_status gnomon_row_source_read(gnomon_row_source *s, int64_t row, int64_t 
 
 gnomon_status gnomon_row_source_rewind(gnomon_row_source *source)
 {
-    if (source->stream != NULL && source->row > 0) {
+    const int64_t behind = source->ranks != NULL ? source->own : source->row;
+    if (source->stream != NULL && behind > 0) {
         GNOMON_FAIL_IF(
             source->stream->rewind == NULL, source->ctx, GNOMON_ERROR_ARGUMENT,
             GNOMON_ARG("rows.rewind") " is NULL: rows that can be read once need single_pass");
@@ -42,5 +43,6 @@ gnomon_status gnomon_row_source_rewind(gnomon_row_source *source)
     if (source->sparse_stream != NULL && source->row > 0)
         GNOMON_TRY(source->sparse_stream->rewind(source->sparse_stream->user));
     source->row = 0;
+    source->own = 0;
     return GNOMON_OK;
 }

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "svd/center.h"
-#include "svd/row_source.h"
+#include "svd/row_pass.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -161,16 +161,63 @@ static gnomon_status scan_all(gnomon_row_source *s)
     return GNOMON_OK;
 }
 
+/* ---- rows that are divided among ranks: each piece's figures, which are added one by one ---- */
+
+static gnomon_status add_figures(void *user, const gnomon_piece *piece, int64_t row, bool first,
+                                 void *result)
+{
+    gnomon_row_source *s = user;
+    figures *all = result;
+    if (first) memset(all, 0, (size_t)(s->segment_rows / s->piece_rows) * sizeof *all);
+    const double squares = s->squares, largest = s->largest;
+    s->squares = s->largest = 0;
+    const gnomon_status status = note(s, piece);
+    all[(piece->row - row) / s->piece_rows] = (figures){s->largest, s->squares};
+    s->squares = squares;
+    s->largest = largest;
+    return status;
+}
+
+static gnomon_status take_figures(void *user, int64_t row, int64_t rows, const void *result,
+                                  bool own)
+{
+    gnomon_row_source *s = user;
+    const figures *all = result;
+    (void)row;
+    (void)own;
+    for (int64_t i = 0; i * s->piece_rows < rows; i++) {
+        s->squares += all[i].squares;
+        if (all[i].most > s->largest) s->largest = all[i].most;
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status scan_divided(gnomon_row_source *s)
+{
+    const gnomon_row_pass pass = {.user = s,
+                                  .add = add_figures,
+                                  .take = take_figures,
+                                  .bytes =
+                                      s->segment_rows / s->piece_rows * (int64_t)sizeof(figures)};
+    s->largest = s->squares = 0;
+    GNOMON_TRY(gnomon_row_step_tell(s, GNOMON_STEP_SCAN, NULL));
+    GNOMON_TRY(gnomon_row_pass_run(s, &pass, GNOMON_OK));
+    s->norm = sqrt(s->squares);
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_row_source_scan(gnomon_row_source *s)
 {
+    if (gnomon_row_serves(s)) return scan_divided(s);
     if (s->centered) {
         GNOMON_TRY(gnomon_center_find(s));
         if (s->sparse) return GNOMON_OK; /* norm and scaling are known by that */
     }
     const int before = s->exponent;
-    GNOMON_TRY(scan_all(s));
+    GNOMON_TRY(gnomon_row_divided(s) ? scan_divided(s) : scan_all(s));
     s->exponent = gnomon_row_source_exponent(s->f64, s->largest);
-    return s->exponent == before ? GNOMON_OK : scan_all(s);
+    if (s->exponent == before) return GNOMON_OK;
+    return gnomon_row_divided(s) ? scan_divided(s) : scan_all(s);
 }
 
 gnomon_status gnomon_row_source_note(gnomon_row_source *s, const gnomon_piece *piece)

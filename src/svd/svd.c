@@ -1,6 +1,7 @@
 /* The calls: checking what is asked for, the order of the steps, the result. */
 #include "base/clock.h"
 #include "base/context.h"
+#include "base/device.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -9,6 +10,7 @@
 #include "linalg/blas.h"
 #include "project/job.h"
 #include "svd/factor.h"
+#include "svd/row_pass.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -315,6 +317,68 @@ static void return_result(gnomon_context *ctx, gnomon_svd *full, gnomon_svd *out
     gnomon_svd_free(ctx, full);
 }
 
+/* ---- rows that are divided among ranks ---- */
+
+/* What one process does alone. */
+static gnomon_status check_divided(gnomon_factor *f, const gnomon_csr *csr,
+                                   const gnomon_svd_sparse_rows *sparse)
+{
+    GNOMON_FAIL_IF(csr != NULL || sparse != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("options.comm") " has several ranks; they take dense rows, not "
+                                              "sparse ones");
+    GNOMON_FAIL_IF(f->options.center, f->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("options.comm") " has several ranks; they don't center rows");
+    GNOMON_FAIL_IF(f->options.single_pass, f->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("options.comm") " has several ranks; they read rows several times, "
+                                              "which single_pass rules out");
+    GNOMON_TRY(gnomon_device_refuse(f->ctx, GNOMON_BY_CONTEXT, "ranks factor on the CPU"));
+    gnomon_context_set_worked(f->ctx, NULL);
+    return gnomon_blas_prepare(f->ctx);
+}
+
+/* Begins on all ranks, and does the part of those that rank 0 tells what to do. */
+static gnomon_status begin_divided(gnomon_factor *f, gnomon_row_ranks *ranks, gnomon_status status)
+{
+    GNOMON_TRY(gnomon_row_ranks_begin(&f->source, ranks, status));
+    if (ranks->comm.rank == 0) return GNOMON_OK;
+    gnomon_blas_enter();
+    status = gnomon_row_ranks_serve(&f->source, gnomon_row_source_serve, &f->source);
+    gnomon_blas_leave();
+    return status;
+}
+
+static gnomon_status open_source(gnomon_factor *f, const gnomon_matrix *matrix,
+                                 const gnomon_csr *csr, const gnomon_svd_rows *stream,
+                                 const gnomon_svd_sparse_rows *sparse, gnomon_row_ranks *ranks)
+{
+    const bool divided = ranks->comm.size > 1;
+    gnomon_status status;
+    if (divided) {
+        status = check_divided(f, csr, sparse);
+        if (status == GNOMON_OK)
+            status = gnomon_row_source_open_part(f->ctx, matrix, stream, f->f64, &f->source);
+        f->source.ctx = f->ctx;
+        status = begin_divided(f, ranks, status);
+    } else if (sparse != NULL) {
+        status = gnomon_row_source_open_sparse(f->ctx, sparse, f->f64, &f->source);
+    } else {
+        status = gnomon_row_source_open(f->ctx, matrix, csr, stream, f->f64, &f->source);
+    }
+    f->source.centered = f->options.center;
+    f->source.standardized = f->options.standardize;
+    return status;
+}
+
+static gnomon_status run_all(gnomon_factor *f)
+{
+    bool done = false;
+    GNOMON_TRY(prepare(f));
+    if (!gnomon_row_divided(&f->source)) GNOMON_TRY(gnomon_factor_on_device(f, &done));
+    if (!done) GNOMON_TRY(run_on_cpu(f));
+    fill_in(f);
+    return explain(f->ctx, f->out);
+}
+
 static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, const gnomon_csr *csr,
                             const gnomon_svd_rows *stream, const gnomon_svd_sparse_rows *sparse,
                             gnomon_dtype dtype, const gnomon_svd_options *options, gnomon_svd *out)
@@ -346,17 +410,13 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_matrix *matrix, co
     f.f64 = gnomon_dtype_needs_f64(options->dtype != 0 ? options->dtype : dtype);
     f.rest = (double)NAN;
     (void)gnomon_lap(&f.clock);
-    gnomon_status status = sparse != NULL
-                               ? gnomon_row_source_open_sparse(ctx, sparse, f.f64, &f.source)
-                               : gnomon_row_source_open(ctx, matrix, csr, stream, f.f64, &f.source);
-    f.source.centered = options->center;
-    f.source.standardized = options->standardize;
-    if (status == GNOMON_OK) status = prepare(&f);
-    bool done = false;
-    if (status == GNOMON_OK) status = gnomon_factor_on_device(&f, &done);
-    if (status == GNOMON_OK && !done) status = run_on_cpu(&f);
-    if (status == GNOMON_OK) fill_in(&f);
-    if (status == GNOMON_OK) status = explain(ctx, &full);
+    gnomon_row_ranks ranks;
+    GNOMON_TRY(gnomon_row_ranks_open(ctx, options->comm, &ranks));
+    gnomon_status status = open_source(&f, matrix, csr, stream, sparse, &ranks);
+    if (ranks.comm.rank == 0) {
+        if (status == GNOMON_OK) status = run_all(&f);
+        status = gnomon_row_ranks_end(&f.source, status);
+    }
     release(&f);
     if (status == GNOMON_OK) return_result(ctx, &full, out);
     gnomon_svd_free(ctx, &full);

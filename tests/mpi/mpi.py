@@ -55,6 +55,12 @@ def make_files():
     np.save("queries.npy", points[: n // 5] + np.float32(0.25))
     np.save("few.npy", points[:2])
     np.save("none.npy", points[:0])
+    many = rng.standard_normal((200000, 6)).astype("f4")  # of several pieces
+    np.save("many.npy", many)
+    np.save("targets.npy", many[:, :2] - many[:, 2:4] + rng.standard_normal((200000, 2)))
+    np.save("one.npy", rng.standard_normal((n, 1)))
+    many[160000, 1] = np.inf
+    np.save("bad-many.npy", many)
     bad = points.copy()
     bad[n - 1, 3] = np.nan
     np.save("bad.npy", bad)
@@ -113,6 +119,13 @@ JOBS = [
     "dedup texts.jsonl --sign {}.signed --id id",
     "dedup texts.jsonl --weighted --containment --similarity 0.9 -o {}.jsonl",
     "join lines.txt --text lines --ngram 1 --similarity 0.5",
+    "svd many.npy -k 3 -o {}.npz --measure",
+    "svd many.npy --tolerance 0.6 --output-dtype f8 -o {}.npz --memory 70M",
+    "svd points.npy -k 4 --power 0 -o {}.npz",
+    "svd few.npy -k 2 -o {}.npz",
+    "lstsq many.npy targets.npy -o {}.npy --residual {}-residual.npy",
+    "lstsq many.npy targets.npy -o {}.npy --sketch-size 300 --damp 2 --memory 70M",
+    "lstsq doubles.npy one.npy -o {}.csv --output-dtype f4",
 ]
 
 
@@ -162,7 +175,8 @@ def failures(n):
             ("project points.npy -k 4 -o nowhere/got.npy", 4, "can't open the folder"),
             ("neighbors few.npy queries.npy -k 3 -o got.npy", 2, "few.npy has 2 points"),
             ("project text.csv -k 4 -o got.npy", 2, "text.csv can be read from the beginning alone"),
-            ("hosvd points.npy --ranks 4,4 -o got.npz", 2, "these run on several: project, neighbors, join, dedup"),
+            ("hosvd points.npy --ranks 4,4 -o got.npz", 2,
+             "these run on several: project, neighbors, join, dedup, svd, lstsq"),
             ("join bad.npy --threshold 1 -o got.csv", 3, f"NaN or infinity in row {n - 1}, column 3"),
             ("join bad.fvecs queries.npy --threshold 1 -o got.csv --memory 66M", 3,
              "gnomon join: bad.fvecs: the point of row 29998 "),
@@ -178,10 +192,21 @@ def failures(n):
             ("dedup texts.jsonl --against bad.jsonl -o got.jsonl", 3, "bad.jsonl"),
             ("join - --threshold 4 -o got.csv", 2, "standard input can't be read by all"),
             ("join points.npy --threshold 1e9 -o /dev/full", 4, "/dev/full"),
+            ("svd bad-many.npy -k 2 -o got.npz", 3, "NaN or infinity in row 160000, column 1"),
+            ("svd many.npy -k 2 -o nowhere/got.npz", 4, "can't open the folder"),
+            ("svd missing.npy -k 2 -o got.npz", 4, "missing.npy"),
+            ("svd many.npy -k 7 -o got.npz", 2, "it must be at most 6"),
+            ("svd text.csv -k 2 -o got.npz", 2, "text.csv can be read from the beginning alone"),
+            ("svd sparse.npz -k 2 -o got.npz", 2, "sparse.npz has sparse rows"),
+            ("svd many.npy --tolerance 1e-9 -k 2", 1, "was not reached"),
+            ("lstsq bad-many.npy targets.npy -o got.npy", 3, "NaN or infinity in row 160000, column 1"),
+            ("lstsq many.npy bad-many.npy -o got.npy", 3, "bad-many.npy"),
+            ("lstsq many.npy one.npy -o got.npy", 3, "they must be the same"),
+            ("lstsq few.npy few.npy -o got.npy", 3, "at least as many as columns"),
             ("neighbors points.npy queries.npy -k 4 --recall 0.9 -o got.npy", 2, "leave out --recall")]:
         got = run(launch(3, words.split()))
         assert got.returncode == code and said in got.stderr, (words, got.returncode, got.stderr)
-        once = code != 2 or "few" in words or "text" in words
+        once = code != 2 or "few" in words or "text" in words or "-k 7" in words
         assert not once or got.stderr.count(said) == 1 or words.startswith("neighbors points.npy bad"), got.stderr
         assert left_over() == [], (words, left_over())
     print("failures: one exit code, no output")
@@ -207,6 +232,7 @@ LONG = {
     "neighbors": "neighbors large.npy large-queries.npy -k 20 -o got.npy --threads 1",
     "dedup": "dedup large.jsonl --recall 1 --similarity 0.3 -o got.jsonl --threads 1",
     "join": "join large.npy --threshold 9 -o got.npy --threads 1",
+    "svd": "svd large.npy -k 40 --power 100 --test-power 100 -o got.npz --threads 1",
 }
 
 
@@ -230,7 +256,7 @@ def killed(job, victim, names_rank):
     who = [f"rank {victim}, process {ranks[victim]} on host", f"process rank {victim} with PID"]
     who += [] if names_rank else ["BAD TERMINATION"]  # by the number of a process, not always the first that ended
     assert any(x in said for x in who), said
-    assert not os.path.exists("got.npy")
+    assert not os.path.exists("got.npy") and not os.path.exists("got.npz")
     clear()
     print(f"{job}, rank {victim} killed: all ended after {time.monotonic() - begin:.1f} s")
 

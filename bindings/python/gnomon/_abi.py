@@ -383,6 +383,37 @@ class gnomon_choice(c.Structure):
     ]
 
 
+gnomon_comm_send_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_void_p, c.c_int64)
+
+
+gnomon_comm_receive_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_void_p, c.c_int64)
+
+
+gnomon_comm_reason_fn = c.CFUNCTYPE(c.c_char_p, c.c_void_p)
+
+
+gnomon_comm_abort_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_int)
+
+
+gnomon_comm_close_fn = c.CFUNCTYPE(None, c.c_void_p)
+
+
+class gnomon_comm(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("user", c.c_void_p),
+        ("rank", c.c_int),
+        ("size", c.c_int),
+        ("host_rank", c.c_int),
+        ("host_size", c.c_int),
+        ("send", gnomon_comm_send_fn),
+        ("receive", gnomon_comm_receive_fn),
+        ("reason", gnomon_comm_reason_fn),
+        ("abort", gnomon_comm_abort_fn),
+        ("close", gnomon_comm_close_fn),
+    ]
+
+
 class gnomon_svd_options(c.Structure):
     _fields_ = [
         ("struct_size", c.c_size_t),
@@ -403,6 +434,7 @@ class gnomon_svd_options(c.Structure):
         ("center", c.c_int),
         ("standardize", c.c_int),
         ("device_stream", c.c_void_p),
+        ("comm", c.POINTER(gnomon_comm)),
     ]
 
 
@@ -557,6 +589,7 @@ class gnomon_lstsq_options(c.Structure):
         ("test_vectors", c.c_int64),
         ("dtype", c.c_int),
         ("keep_residual", c.c_int),
+        ("comm", c.POINTER(gnomon_comm)),
     ]
 
 
@@ -825,37 +858,6 @@ class gnomon_join_batch(c.Structure):
 
 
 gnomon_join_sink = c.CFUNCTYPE(c.c_int, c.c_void_p, c.POINTER(gnomon_join_batch))
-
-
-gnomon_comm_send_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_void_p, c.c_int64)
-
-
-gnomon_comm_receive_fn = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_int, c.c_void_p, c.c_int64)
-
-
-gnomon_comm_reason_fn = c.CFUNCTYPE(c.c_char_p, c.c_void_p)
-
-
-gnomon_comm_abort_fn = c.CFUNCTYPE(None, c.c_void_p, c.c_int)
-
-
-gnomon_comm_close_fn = c.CFUNCTYPE(None, c.c_void_p)
-
-
-class gnomon_comm(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("user", c.c_void_p),
-        ("rank", c.c_int),
-        ("size", c.c_int),
-        ("host_rank", c.c_int),
-        ("host_size", c.c_int),
-        ("send", gnomon_comm_send_fn),
-        ("receive", gnomon_comm_receive_fn),
-        ("reason", gnomon_comm_reason_fn),
-        ("abort", gnomon_comm_abort_fn),
-        ("close", gnomon_comm_close_fn),
-    ]
 
 
 class gnomon_join_options(c.Structure):
@@ -1435,6 +1437,7 @@ FUNCTIONS = {
     "gnomon_svd_blas": lambda: (c.c_char_p, []),
     "gnomon_svd_options_init": lambda: (c.c_int, [c.POINTER(gnomon_svd_options), c.c_size_t]),
     "gnomon_svd_free": lambda: (None, [c.c_void_p, c.POINTER(gnomon_svd)]),
+    "gnomon_svd_rank_rows": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), c.c_int64, c.c_int64, c.c_int64, c.POINTER(c.c_int64), c.POINTER(c.c_int64)]),
     "gnomon_svd_dense": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_svd_options), c.POINTER(gnomon_svd)]),
     "gnomon_svd_csr": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr), c.POINTER(gnomon_svd_options), c.POINTER(gnomon_svd)]),
     "gnomon_svd_stream": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_svd_rows), c.POINTER(gnomon_svd_options), c.POINTER(gnomon_svd)]),

@@ -151,6 +151,8 @@ static int check(cli_app *app, request *r, const char *const *inputs)
     int code = cli_sketch_check(app, &r->sketch);
     if (code < 0) code = cli_check_told(app, r->output != NULL || r->residual != NULL);
     if (code >= 0) return code;
+    if (app->comm_name != NULL && (strcmp(inputs[0], "-") == 0 || strcmp(inputs[1], "-") == 0))
+        return cli_usage(app, "--comm: standard input can't be read by all ranks");
     if (strcmp(inputs[0], "-") == 0 && strcmp(inputs[1], "-") == 0)
         return cli_usage(app, "A and B can't both be standard input");
     if (r->output != NULL && r->residual != NULL && strcmp(r->output, "-") == 0 &&
@@ -193,6 +195,34 @@ static int same_rows(cli_app *app, const char *const *inputs, int64_t rows,
     if (rows < 0 || right->rows == rows) return -1;
     return cli_fail(app, CLI_EXIT_DATA, "%s has %lld rows and %s %lld: they must be the same",
                     inputs[1], (long long)right->rows, inputs[0], (long long)rows);
+}
+
+/* The same on one of several ranks, with its own rows of A and all of b. */
+static int solve_divided(cli_app *app, request *r, const char *const *inputs, cli_points *a,
+                         const gnomon_matrix *right, int64_t budget, cli_rank_rows *rows,
+                         gnomon_lstsq *out, cli_lstsq_facts *facts)
+{
+    const double begin = cli_seconds();
+    gnomon_status status;
+    const double bytes =
+        (double)rows->rows * (double)a->info.cols * (double)gnomon_dtype_size(a->info.dtype);
+    r->options.comm = &app->comm;
+    /* all ranks read in the same way: rank 0 has as many rows as any */
+    int64_t streams = bytes > 0.5 * (double)budget;
+    status = gnomon_comm_broadcast(app->ctx, &app->comm, &streams, sizeof streams);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    facts->held = streams ? "pieces" : "memory";
+    if (streams) {
+        const gnomon_svd_rows stream = cli_rank_rows_stream(rows, a->info.dtype);
+        status = gnomon_lstsq_stream(app->ctx, &stream, right, &r->options, out);
+    } else {
+        const int code = cli_rank_rows_load(rows, inputs[0], a->info.dtype, a);
+        if (code >= 0) return code;
+        status = gnomon_lstsq_dense(app->ctx, &a->dense, right, &r->options, out);
+    }
+    facts->read_seconds += rows->seconds;
+    facts->solve_seconds = cli_seconds() - begin - rows->seconds;
+    return cli_rank_rows_end(app, status, inputs[cli_error_about(app, "b")]);
 }
 
 /* Reads and solves. -1 or an exit code. */
@@ -255,8 +285,54 @@ static int report(cli_app *app, const request *r, const cli_lstsq_facts *facts)
                           r->options.tolerance);
 }
 
-static int work(cli_app *app, const request *r, const char *const *inputs, cli_points *a,
-                cli_points *b, gnomon_lstsq *out)
+/* Writes and reports. An exit code. */
+static int finish(cli_app *app, const request *r, cli_lstsq_facts *facts)
+{
+    const gnomon_lstsq *out = facts->lstsq;
+    const double begin = cli_seconds();
+    int code = r->output != NULL ? write_matrix(app, r->output, r->format, &out->x) : -1;
+    if (code < 0 && r->residual != NULL)
+        code = write_matrix(app, r->residual, NULL, &out->residual);
+    facts->write_seconds = cli_seconds() - begin;
+    return code >= 0 ? code : report(app, r, facts);
+}
+
+/* What all ranks open. */
+typedef struct opening {
+    cli_app *app;
+    const request *r;
+    const char *const *inputs;
+    cli_points *a, *b;
+    cli_rank_rows rows; /* of one of several ranks, and all of b: */
+    gnomon_matrix right;
+    int64_t budget; /* what that leaves */
+} opening;
+
+/* What one of several ranks reads before the work. */
+static int read_right(opening *o)
+{
+    cli_app *app = o->app;
+    int code = cli_rank_rows_begin(app, o->inputs[0], o->a, &o->rows);
+    o->budget = app->memory - CLI_OVERHEAD_BYTES;
+    if (code < 0) code = cli_points_read(app, o->inputs[1], 0, o->b, &o->budget);
+    if (code >= 0) return code;
+    o->right = as_columns(&o->b->dense, o->a->info.rows);
+    return same_rows(app, o->inputs, o->a->info.rows, &o->right);
+}
+
+static int open_both(void *user)
+{
+    opening *o = user;
+    cli_input_options as_text;
+    cli_input_init(&as_text);
+    as_text.text_dtype = GNOMON_F64;
+    int code = cli_open_input(o->app, o->inputs[0], &o->r->input, &o->a->reader, &o->a->info);
+    if (code < 0) code = cli_open_input(o->app, o->inputs[1], &as_text, &o->b->reader, &o->b->info);
+    return code < 0 && o->app->comm.size > 1 ? read_right(o) : code;
+}
+
+static int work(cli_app *app, request *r, const char *const *inputs, cli_points *a, cli_points *b,
+                gnomon_lstsq *out)
 {
     cli_lstsq_facts facts = {.input = inputs[0],
                              .right = inputs[1],
@@ -266,23 +342,17 @@ static int work(cli_app *app, const request *r, const char *const *inputs, cli_p
                              .lstsq = out,
                              .damp = r->options.damp,
                              .tolerance = r->options.tolerance};
-    cli_input_options as_text;
-    cli_input_init(&as_text);
-    as_text.text_dtype = GNOMON_F64;
-    int code = cli_open_input(app, inputs[0], &r->input, &a->reader, &a->info);
-    if (code < 0) code = cli_open_input(app, inputs[1], &as_text, &b->reader, &b->info);
+    opening o = {.app = app, .r = r, .inputs = inputs, .a = a, .b = b};
+    int code = cli_comm_begin(app, open_both, &o);
     if (code >= 0) return code;
     cli_bar_begin(app, "passes", -1);
     cli_bar_at(app, 0, 1);
-    code = solve(app, r, inputs, a, b, out, &facts);
+    code = app->comm.size > 1
+               ? solve_divided(app, r, inputs, a, &o.right, o.budget, &o.rows, out, &facts)
+               : solve(app, r, inputs, a, b, out, &facts);
     cli_bar_clear(app);
     if (code >= 0) return code;
-    const double begin = cli_seconds();
-    if (r->output != NULL) code = write_matrix(app, r->output, r->format, &out->x);
-    if (code < 0 && r->residual != NULL)
-        code = write_matrix(app, r->residual, NULL, &out->residual);
-    facts.write_seconds = cli_seconds() - begin;
-    return code >= 0 ? code : report(app, r, &facts);
+    return cli_rank_done(app, app->comm.rank == 0 ? finish(app, r, &facts) : -1);
 }
 
 int cli_lstsq(int argc, char **argv)

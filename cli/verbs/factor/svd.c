@@ -177,6 +177,10 @@ static int check(cli_app *app, request *r, const char *input)
                               "standard deviations first: leave out one of them");
     if (r->block_given && !r->tolerance_given)
         return cli_usage(app, "--block requires --tolerance");
+    if (app->comm_name != NULL &&
+        (r->options.single_pass || r->options.center || r->options.standardize))
+        return cli_usage(app, "--comm: several ranks read rows as they are, several times: leave "
+                              "out --center, --standardize and --single-pass");
     int code = cli_sketch_check(app, &r->sketch);
     if (code < 0) code = cli_check_told(app, r->output != NULL || r->plot != NULL);
     if (code >= 0) return code;
@@ -219,6 +223,35 @@ static int comes_in_pieces(cli_app *app, const request *r, const char *path,
                         (long long)info->rows, (long long)info->cols,
                         cli_memory_words(bytes + (double)CLI_OVERHEAD_BYTES / 2).text);
     return bytes + held > budget;
+}
+
+/* The same on one of several ranks, with its own rows. */
+static int factor_divided(cli_app *app, request *r, const char *path, cli_points *p,
+                          cli_rank_rows *rows, gnomon_svd *svd, cli_svd_facts *facts)
+{
+    const gnomon_dtype dtype = cli_work_dtype(r->output_dtype, &p->info);
+    const double budget = (double)(app->memory - CLI_OVERHEAD_BYTES), begin = cli_seconds();
+    gnomon_status status;
+    const double bytes =
+        (double)rows->rows * (double)p->info.cols * (double)gnomon_dtype_size(dtype);
+    r->options.dtype = dtype;
+    r->options.comm = &app->comm;
+    /* all ranks read in the same way: rank 0 has as many rows as any */
+    int64_t streams = bytes > 0.5 * budget;
+    status = gnomon_comm_broadcast(app->ctx, &app->comm, &streams, sizeof streams);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    facts->held = streams ? "pieces" : "memory";
+    if (streams) {
+        const gnomon_svd_rows stream = cli_rank_rows_stream(rows, dtype);
+        status = gnomon_svd_stream(app->ctx, &stream, &r->options, svd);
+    } else {
+        const int code = cli_rank_rows_load(rows, path, dtype, p);
+        if (code >= 0) return code;
+        status = gnomon_svd_dense(app->ctx, &p->dense, &r->options, svd);
+    }
+    facts->read_seconds = rows->seconds;
+    facts->svd_seconds = cli_seconds() - begin - rows->seconds;
+    return cli_rank_rows_end(app, status, path);
 }
 
 /* Reads and factors. -1 or an exit code. */
@@ -281,6 +314,37 @@ static int write_factors(cli_app *app, const char *path, const gnomon_svd *svd)
     return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
 }
 
+/* Writes and reports. An exit code. */
+static int finish(cli_app *app, const request *r, cli_svd_facts *facts)
+{
+    const double begin = cli_seconds();
+    int code = r->output != NULL ? write_factors(app, r->output, facts->svd) : -1;
+    facts->write_seconds = cli_seconds() - begin;
+    if (code < 0 && r->plot != NULL) code = cli_plot_spectrum(app, r->plot, facts);
+    if (code >= 0) return code;
+    if (!app->json) cli_svd_words(app, facts);
+    return cli_factor_end(app, app->json ? cli_svd_json(app, facts) : NULL, facts->svd->converged,
+                          facts->tolerance);
+}
+
+/* What all ranks open. */
+typedef struct opening {
+    cli_app *app;
+    request *r;
+    const char *path;
+    cli_points *p;
+    cli_rank_rows rows; /* of one of several ranks */
+} opening;
+
+static int open_points(void *user)
+{
+    opening *o = user;
+    int code = cli_open_input(o->app, o->path, &o->r->input, &o->p->reader, &o->p->info);
+    if (code < 0 && o->app->comm.size > 1)
+        code = cli_rank_rows_begin(o->app, o->path, o->p, &o->rows);
+    return code;
+}
+
 static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomon_svd *svd)
 {
     cli_svd_facts facts = {.input = path,
@@ -289,21 +353,16 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
                            .svd = svd,
                            .test_power = r->options.single_pass ? 0 : r->options.test_power,
                            .tolerance = r->options.tolerance};
-    int code = cli_open_input(app, path, &r->input, &p->reader, &p->info);
+    opening o = {app, r, path, p, {0}};
+    int code = cli_comm_begin(app, open_points, &o);
     if (code >= 0) return code;
     cli_bar_begin(app, "passes", -1);
     cli_bar_at(app, 0, 1);
-    code = factor(app, r, path, p, svd, &facts);
+    code = app->comm.size > 1 ? factor_divided(app, r, path, p, &o.rows, svd, &facts)
+                              : factor(app, r, path, p, svd, &facts);
     cli_bar_clear(app);
     if (code >= 0) return code;
-    const double begin = cli_seconds();
-    if (r->output != NULL) code = write_factors(app, r->output, svd);
-    facts.write_seconds = cli_seconds() - begin;
-    if (code < 0 && r->plot != NULL) code = cli_plot_spectrum(app, r->plot, &facts);
-    if (code >= 0) return code;
-    if (!app->json) cli_svd_words(app, &facts);
-    return cli_factor_end(app, app->json ? cli_svd_json(app, &facts) : NULL, svd->converged,
-                          facts.tolerance);
+    return cli_rank_done(app, app->comm.rank == 0 ? finish(app, r, &facts) : -1);
 }
 
 int cli_svd(int argc, char **argv)

@@ -1,0 +1,378 @@
+/* Passes over dense rows, segment by segment, by one process or by several ranks. */
+#include "svd/row_pass.h"
+
+#include "base/arithmetic.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- segments ---- */
+
+static int64_t segment_rows(int64_t rows, int64_t piece_rows)
+{
+    const int64_t pieces = gnomon_ceil_div(rows, piece_rows);
+    return gnomon_ceil_div(pieces > 0 ? pieces : 1, GNOMON_SEGMENTS) * piece_rows;
+}
+
+gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct gnomon_comm *given,
+                                   int64_t rows, int64_t cols, int64_t stretch, int64_t *first,
+                                   int64_t *count)
+{
+    gnomon_comm comm;
+    GNOMON_TRY(gnomon_comm_take(ctx, given, &comm));
+    GNOMON_NEED(ctx, first, "first");
+    GNOMON_NEED(ctx, count, "count");
+    GNOMON_FAIL_IF(rows < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("rows") " is %" PRId64 "; it must not be negative", rows);
+    GNOMON_FAIL_IF(cols < 1, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("cols") " is %" PRId64 "; it must be at least 1", cols);
+    GNOMON_FAIL_IF(stretch < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("stretch") " is %" PRId64 "; it must not be negative", stretch);
+    const int64_t each = segment_rows(rows, gnomon_row_source_piece_rows(cols));
+    const int64_t segments = gnomon_ceil_div(rows, each);
+    *first = rows;
+    *count = 0;
+    if (stretch >= GNOMON_SEGMENTS) return GNOMON_OK;
+    const int64_t segment = stretch * comm.size + comm.rank;
+    if (segment >= segments) return GNOMON_OK;
+    *first = segment * each;
+    *count = gnomon_min(each, rows - *first);
+    return GNOMON_OK;
+}
+
+/* How many rows of the whole are this rank's. */
+static int64_t rows_of(const gnomon_row_source *source, int rank, int size)
+{
+    int64_t all = 0;
+    for (int64_t row = rank * source->segment_rows; row < source->rows;
+         row += size * source->segment_rows)
+        all += gnomon_min(source->segment_rows, source->rows - row);
+    return all;
+}
+
+/* ---- ranks ---- */
+
+gnomon_status gnomon_row_ranks_open(gnomon_context *ctx, const struct gnomon_comm *given,
+                                    gnomon_row_ranks *ranks)
+{
+    *ranks = (gnomon_row_ranks){.comm = GNOMON_COMM_INIT};
+    return given != NULL ? gnomon_comm_take(ctx, given, &ranks->comm) : GNOMON_OK;
+}
+
+/* After a failed message nothing more can be said. */
+static gnomon_status say(gnomon_row_source *source, gnomon_status status)
+{
+    if (status != GNOMON_OK) source->ranks->over = true;
+    return status;
+}
+
+gnomon_status gnomon_row_step_ready(gnomon_row_source *source, gnomon_status status)
+{
+    gnomon_row_ranks *ranks = source->ranks;
+    int code = (int)status, rank = -1;
+    if (ranks == NULL) return status;
+    GNOMON_TRY(say(source, gnomon_comm_agree(source->ctx, &ranks->comm, &code, &rank)));
+    if (code == 0) return GNOMON_OK;
+    ranks->over = true;
+    if (status != GNOMON_OK) return status;
+    return gnomon_fail(source->ctx, (gnomon_status)code, "rank %d fails: %s", rank,
+                       gnomon_status_name((gnomon_status)code));
+}
+
+gnomon_status gnomon_row_step_share(gnomon_row_source *source, void *data, int64_t bytes)
+{
+    if (source->ranks == NULL) return GNOMON_OK;
+    return say(source, gnomon_comm_broadcast(source->ctx, &source->ranks->comm, data, bytes));
+}
+
+/* The rows of all ranks are counted by rank 0. */
+typedef struct census {
+    int rank, size;
+    int64_t own, all;
+} census;
+
+static gnomon_status tell_own(void *user, int64_t piece, const void **data, int64_t *bytes)
+{
+    census *c = user;
+    if (piece >= c->size) return GNOMON_OK;
+    *data = &c->own;
+    *bytes = sizeof c->own;
+    return GNOMON_OK;
+}
+
+static gnomon_status count_own(void *user, int64_t piece, const void *data, int64_t bytes)
+{
+    census *c = user;
+    int64_t own;
+    (void)piece;
+    if (bytes != sizeof own) return GNOMON_ERROR_DATA;
+    memcpy(&own, data, sizeof own);
+    return gnomon_add(c->all, own, &c->all) ? GNOMON_OK : GNOMON_ERROR_OVERFLOW;
+}
+
+/* What all ranks must have alike. */
+typedef struct terms {
+    int64_t rows, cols, f64;
+} terms;
+
+static gnomon_status check_terms(gnomon_row_source *source, const terms *t)
+{
+    const gnomon_comm *comm = &source->ranks->comm;
+    const int64_t own = source->rows;
+    GNOMON_FAIL_IF(
+        t->cols != source->cols || t->f64 != source->f64, source->ctx, GNOMON_ERROR_SHAPE,
+        GNOMON_ARG("a") " has %" PRId64 " columns of %s on rank %d, and %" PRId64
+                        " of %s on rank 0",
+        source->cols, source->f64 ? "f64" : "f32", comm->rank, t->cols, t->f64 ? "f64" : "f32");
+    source->rows = t->rows;
+    source->segment_rows = segment_rows(t->rows, source->piece_rows);
+    const int64_t due = rows_of(source, comm->rank, comm->size);
+    GNOMON_FAIL_IF(own != due, source->ctx, GNOMON_ERROR_SHAPE,
+                   GNOMON_ARG("a") " has %" PRId64 " rows on rank %d; of %" PRId64
+                                   " rows in all it must have %" PRId64
+                                   ", those that gnomon_svd_rank_rows tells",
+                   own, comm->rank, t->rows, due);
+    source->own_rows = own;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_row_ranks_begin(gnomon_row_source *source, gnomon_row_ranks *ranks,
+                                     gnomon_status status)
+{
+    source->ranks = ranks;
+    GNOMON_TRY(gnomon_row_step_ready(source, status));
+    census c = {ranks->comm.rank, ranks->comm.size, source->rows, 0};
+    GNOMON_TRY(say(source, gnomon_comm_deal(source->ctx, &ranks->comm, tell_own, count_own, &c)));
+    terms t = {c.all, source->cols, source->f64};
+    GNOMON_TRY(gnomon_row_step_share(source, &t, sizeof t));
+    status = check_terms(source, &t);
+    if (status == GNOMON_OK && t.rows == 0)
+        status = gnomon_fail(source->ctx, GNOMON_ERROR_SHAPE,
+                             GNOMON_ARG("a") " is 0 x %" PRId64 "; it must have rows and columns",
+                             t.cols);
+    return gnomon_row_step_ready(source, status);
+}
+
+gnomon_status gnomon_row_step_tell(gnomon_row_source *source, gnomon_step_kind kind,
+                                   const int64_t numbers[6])
+{
+    gnomon_row_step step = {.kind = kind, .exponent = source->exponent};
+    if (source->ranks == NULL || gnomon_row_serves(source)) return GNOMON_OK;
+    if (numbers != NULL) memcpy(step.numbers, numbers, sizeof step.numbers);
+    return gnomon_row_step_share(source, &step, sizeof step);
+}
+
+gnomon_status gnomon_row_ranks_end(gnomon_row_source *source, gnomon_status status)
+{
+    gnomon_row_ranks *ranks = source->ranks;
+    gnomon_comm_failure bad = {0};
+    if (ranks == NULL || ranks->over) return status;
+    gnomon_comm_note(source->ctx, &bad, status, ranks->comm.rank, NULL);
+    GNOMON_TRY(gnomon_row_step_tell(source, GNOMON_STEP_END, NULL));
+    ranks->over = true;
+    return gnomon_comm_end(source->ctx, &ranks->comm, &bad);
+}
+
+gnomon_status gnomon_row_ranks_serve(gnomon_row_source *source, gnomon_row_step_fn serve,
+                                     void *user)
+{
+    for (;;) {
+        gnomon_row_step step = {0};
+        GNOMON_TRY(gnomon_row_step_share(source, &step, sizeof step));
+        if (step.kind == GNOMON_STEP_END) {
+            gnomon_comm_failure bad = {0};
+            source->ranks->over = true;
+            return gnomon_comm_end(source->ctx, &source->ranks->comm, &bad);
+        }
+        source->exponent = (int)step.exponent;
+        GNOMON_TRY(serve(user, &step));
+    }
+}
+
+static gnomon_status send_rows(gnomon_row_source *source, const gnomon_tall *t)
+{
+    const gnomon_comm *comm = &source->ranks->comm;
+    const int64_t line = t->cols * (int64_t)gnomon_tall_size(t->f64);
+    int64_t segment = 0;
+    for (int64_t row = 0; row < source->rows; row += source->segment_rows) {
+        const int64_t rows = gnomon_min(source->segment_rows, source->rows - row);
+        const int owner = (int)(segment++ % comm->size);
+        if (owner == 0) continue;
+        GNOMON_TRY(gnomon_message_send(source->ctx, comm, owner, GNOMON_MESSAGE_ROWS,
+                                       gnomon_tall_row(t, row), rows * line));
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status receive_rows(gnomon_row_source *source, const gnomon_tall *t,
+                                  gnomon_message *message)
+{
+    const gnomon_comm *comm = &source->ranks->comm;
+    const int64_t line = t->cols * (int64_t)gnomon_tall_size(t->f64);
+    int64_t own = 0;
+    for (int64_t row = comm->rank * source->segment_rows; row < source->rows;
+         row += comm->size * source->segment_rows) {
+        const int64_t rows = gnomon_min(source->segment_rows, source->rows - row);
+        GNOMON_TRY(gnomon_message_receive(source->ctx, comm, 0, GNOMON_MESSAGE_ROWS, message));
+        if (message->kind == GNOMON_MESSAGE_FAILURE)
+            return gnomon_message_failed(source->ctx, comm, message);
+        GNOMON_FAIL_IF(message->bytes != rows * line, source->ctx, GNOMON_ERROR_DATA,
+                       "a message of rank 0 is damaged: its length");
+        memcpy(gnomon_tall_row(t, own), message->data, (size_t)(rows * line));
+        own += rows;
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_row_step_rows(gnomon_row_source *source, const gnomon_tall *t)
+{
+    gnomon_message message = {0};
+    if (source->ranks == NULL) return GNOMON_OK;
+    const gnomon_status status =
+        gnomon_row_serves(source) ? receive_rows(source, t, &message) : send_rows(source, t);
+    gnomon_message_drop(source->ctx, &message);
+    return say(source, status);
+}
+
+gnomon_status gnomon_row_step_operator(gnomon_row_source *source, gnomon_operator **op)
+{
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    gnomon_status status = GNOMON_OK;
+    if (source->ranks == NULL) return GNOMON_OK;
+    const bool serves = gnomon_row_serves(source);
+    if (!serves) gnomon_operator_describe(*op, &d);
+    GNOMON_TRY(gnomon_row_step_share(source, &d, sizeof d));
+    if (serves) status = gnomon_operator_create(source->ctx, &d, op);
+    return gnomon_row_step_ready(source, status);
+}
+
+/* ---- passes ---- */
+
+typedef struct run {
+    gnomon_row_source *source;
+    const gnomon_row_pass *pass;
+    void *buffer; /* of one segment's result */
+} run;
+
+/* Of the segment's result; own: computed here. -1: it does not fit 63 bits. */
+static int64_t bytes_of(const run *r, int64_t rows, bool own)
+{
+    const bool elsewhere = own && r->pass->rows_in_place && !gnomon_row_serves(r->source);
+    const int64_t of_rows = elsewhere ? 0 : gnomon_times(rows, r->pass->row_bytes);
+    return of_rows < 0 ? -1 : gnomon_plus(r->pass->bytes, of_rows);
+}
+
+static void *place_of(const run *r, int64_t row)
+{
+    const bool may = r->pass->place != NULL && !gnomon_row_serves(r->source);
+    return may ? r->pass->place(r->pass->user, row) : NULL;
+}
+
+static gnomon_status make(void *user, int64_t segment, const void **data, int64_t *bytes)
+{
+    run *r = user;
+    gnomon_row_source *source = r->source;
+    const int64_t row = segment * source->segment_rows;
+    if (row >= source->rows) return GNOMON_OK;
+    const int64_t end = gnomon_min(row + source->segment_rows, source->rows);
+    void *result = place_of(r, row);
+    if (result == NULL && r->buffer == NULL)
+        GNOMON_TRY(gnomon_alloc(source->ctx,
+                                bytes_of(r, gnomon_min(source->segment_rows, source->rows), true),
+                                1, "a segment's result", &r->buffer));
+    if (result == NULL) result = r->buffer;
+    source->row = row;
+    for (bool first = true; source->row < end; first = false) {
+        gnomon_piece piece;
+        GNOMON_TRY(gnomon_row_source_next(source, &piece));
+        GNOMON_FAIL_IF(piece.rows == 0, source->ctx, GNOMON_ERROR_SHAPE,
+                       GNOMON_ARG("rows.next") " gave fewer rows than in the first pass");
+        GNOMON_TRY(r->pass->add(r->pass->user, &piece, row, first, result));
+    }
+    if (r->pass->finish != NULL) r->pass->finish(r->pass->user, result);
+    *data = result;
+    *bytes = bytes_of(r, end - row, true);
+    return GNOMON_OK;
+}
+
+static gnomon_status take(void *user, int64_t segment, const void *data, int64_t bytes)
+{
+    const run *r = user;
+    gnomon_row_source *source = r->source;
+    const int64_t row = segment * source->segment_rows;
+    const int64_t rows = gnomon_min(source->segment_rows, source->rows - row);
+    const bool own = source->ranks == NULL || segment % source->ranks->comm.size == 0;
+    if (own && data == place_of(r, row)) return GNOMON_OK;
+    GNOMON_FAIL_IF(row >= source->rows || bytes != bytes_of(r, rows, own), source->ctx,
+                   GNOMON_ERROR_DATA, "the result of segment %" PRId64 " has a wrong length",
+                   segment);
+    return r->pass->take(r->pass->user, row, rows, data, own);
+}
+
+static gnomon_status run_alone(run *r)
+{
+    gnomon_row_source *source = r->source;
+    gnomon_piece piece;
+    for (int64_t segment = 0; segment * source->segment_rows < source->rows; segment++) {
+        const void *data;
+        int64_t bytes;
+        GNOMON_TRY(make(r, segment, &data, &bytes));
+        GNOMON_TRY(take(r, segment, data, bytes));
+    }
+    GNOMON_TRY(gnomon_row_source_next(source, &piece)); /* sees the end */
+    GNOMON_FAIL_IF(piece.rows > 0, source->ctx, GNOMON_ERROR_SHAPE,
+                   GNOMON_ARG("rows.next") " gave more rows than in the first pass");
+    return GNOMON_OK;
+}
+
+static gnomon_status run_divided(run *r)
+{
+    gnomon_row_source *source = r->source;
+    GNOMON_TRY(say(source, gnomon_comm_deal(source->ctx, &source->ranks->comm, make, take, r)));
+    source->passes++;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_row_pass_run(gnomon_row_source *source, const gnomon_row_pass *pass,
+                                  gnomon_status status)
+{
+    run r = {.source = source, .pass = pass};
+    if (source->ranks == NULL)
+        source->segment_rows = segment_rows(source->rows, source->piece_rows);
+    if (status == GNOMON_OK) status = gnomon_row_source_rewind(source);
+    status = gnomon_row_step_ready(source, status);
+    if (status == GNOMON_OK) status = source->ranks == NULL ? run_alone(&r) : run_divided(&r);
+    gnomon_free(source->ctx, r.buffer);
+    return status;
+}
+
+typedef struct sum {
+    bool f64;
+    int64_t count;
+    const void *from;
+    void *to;
+} sum;
+
+enum { SUM = 1 << 14 };
+
+static void add_some(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const sum *s = arg;
+    const int64_t end = gnomon_min((task + 1) * SUM, s->count);
+    for (int64_t i = task * SUM; i < end; i++) {
+        if (s->f64)
+            ((double *)s->to)[i] += ((const double *)s->from)[i];
+        else
+            ((float *)s->to)[i] += ((const float *)s->from)[i];
+    }
+}
+
+void gnomon_row_pass_sum(gnomon_context *ctx, bool f64, int64_t count, const void *from, void *to)
+{
+    sum s = {f64, count, from, to};
+    gnomon_parallel(ctx, gnomon_ceil_div(count, SUM), add_some, &s);
+}
