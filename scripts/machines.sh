@@ -27,13 +27,17 @@ run() {
 
 blas='svd|lstsq|examples'
 kernels='project|finite|gemm|distortion|search|neighbors|join|lsh|index'
-# These go through the levels themselves, or fail every allocation in turn, which no level changes.
-levels='isa|kernels|digests|project_(bits|adjoint)|faults|choose'
+# These go through the levels themselves, fail every allocation in turn, or count what hashing found in many joins:
+# no level changes that.
+levels='isa|kernels|digests|levels|project_(bits|adjoint)|faults|choose|join_lsh'
 
 cores="Nehalem Haswell Zen"
 grep -qw avx512dq /proc/cpuinfo && cores="$cores SkylakeX"
+slow='^$'
 for core in $cores; do
-    run "OPENBLAS_CORETYPE=$core" env "OPENBLAS_CORETYPE=$core" scripts/check.sh "$build" -R "^(unit|cli)\\..*($blas)"
+    run "OPENBLAS_CORETYPE=$core" env "OPENBLAS_CORETYPE=$core" \
+        scripts/check.sh "$build" -R "^(unit|cli)\\..*($blas)" -E "$slow"
+    slow='test_hosvd' # more than a minute of small factorisations: with the kernels that differ most from the best
 done
 
 # The command names the levels that this processor has; the last is the one it takes by itself.
