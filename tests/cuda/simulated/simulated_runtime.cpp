@@ -225,6 +225,10 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t)
 {
     return cudaSuccess;
 }
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc *, size_t)
+{
+    return cudaSuccess;
+}
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *)
 {
     return cudaSuccess;
