@@ -151,8 +151,9 @@ typedef struct gnomon_context_options {
  *  - "auto": each job runs on the first device that supports it and where it is expected to be
  *    faster, else on the CPU. Devices are tried in the order of their plugins' names.
  *    A device that fails or is full within a job on the host's data that has handed on no result
- *    leaves it to the CPU (gnomon_context_declined tells why): sketches, adjoints, products with
- *    beta 0, hash values and keys, exact joins, and dense factorisations that are not centred.
+ *    leaves it to the CPU (gnomon_context_declined tells why): sketches, adjoints and products, all
+ *    of them with beta 0, hash values and keys, exact joins, and dense factorisations that are not
+ *    centred.
  *  - "cpu": the CPU; no plugin is loaded.
  *  - "NAME": the device of the plugin libgnomon_NAME.so, such as "cuda". All work runs there or
  *    fails with the reason. It is the calling thread's current device when the context is made: the

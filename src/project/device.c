@@ -48,7 +48,7 @@ gnomon_status gnomon_job_on_device(gnomon_context *ctx, gnomon_where where, gnom
     const gnomon_device_step step = {.phase = "project",
                                      .takes = adjoint ? takes_adjoint : takes_sketch,
                                      .run = adjoint ? run_adjoint : run_sketch,
-                                     .repeats = true,
+                                     .repeats = job->beta == 0,
                                      .there = there ? "x or y" : NULL};
     gnomon_device_call call;
     GNOMON_TRY(gnomon_device_run(&call, ctx, where, &step, job, done));
@@ -103,7 +103,7 @@ gnomon_status gnomon_csr_on_device(gnomon_context *ctx, gnomon_where where, gnom
         .phase = "project",
         .takes = takes_csr,
         .run = run_csr,
-        .repeats = true,
+        .repeats = job->beta == 0,
         .not_worth = !x && !y && !is_worth_it(ctx, job),
         .because = "going to a GPU and back takes longer than projecting here",
         .there = x   ? "x"

@@ -186,7 +186,17 @@ static void failing(void **state)
     assert_int_equal(gnomon_context_worked_on(automatic), GNOMON_DEVICE_CPU);
     assert_string_equal(gnomon_context_declined(automatic), "slow failed: device 3: it is on fire");
     assert_memory_equal(y.data, wanted, 3000 * sizeof *wanted);
+    /* but not where what they have written already would be added to once more */
+    gnomon_sketch_options adding = GNOMON_SKETCH_OPTIONS_INIT;
+    adding.beta = 2;
+    setenv("GNOMON_TEST_LATE", "1", 1);
+    const gnomon_status added = gnomon_sketch(automatic, op, &x, &y, &adding);
+    const gnomon_status again = gnomon_sketch(automatic, op, &x, &y, NULL);
+    unsetenv("GNOMON_TEST_LATE");
     unsetenv("GNOMON_TEST_FAILS");
+    assert_int_equal(added, GNOMON_ERROR_DEVICE);
+    assert_int_equal(again, GNOMON_OK);
+    assert_memory_equal(y.data, wanted, 3000 * sizeof *wanted);
     OK(automatic, gnomon_sketch(automatic, op, &x, &y, NULL));
     assert_int_equal(gnomon_context_worked_on(automatic), GNOMON_DEVICE_PLUGIN);
     assert_string_equal(gnomon_context_declined(automatic), "");
