@@ -185,7 +185,9 @@ __device__ void set_up(const batch_call &c, float *queries, float *centre, query
         for (int half = 16; half > 0; half /= 2)
             squares += __shfl_xor_sync(~0u, squares, half);
         if (threadIdx.x % 32 > 0) continue;
-        const float norm = sqrtf(squares * (1 + c.share) + c.least);
+        /* of IP at least the true one; a cosine may err to either side, by the share at most */
+        const float norm = c.k.metric == GNOMON_COSINE ? sqrtf(fmaxf(squares, c.least))
+                                                       : sqrtf(squares * (1 + c.share) + c.least);
         query_words q;
         if (SAMPLE) {
             if (c.k.metric == GNOMON_L2)

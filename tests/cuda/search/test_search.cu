@@ -750,6 +750,16 @@ static void by_tensor_cores(void)
             points queries = make(q, d, GNOMON_F32, ROWS, h.value);
             check_there(label(h.name, metric), base, queries, nearest(metric, 12));
         }
+    for (gnomon_metric metric : metrics) { /* a limit that is known, and a twin of which TF32 keeps
+                                              less in a later piece */
+        const double low = 1 + 0x1p-11 - 0x1p-20;
+        points base = make(n, 64, GNOMON_F32, ROWS, [=](int64_t i, int64_t j) {
+            return i == n - 1 ? low : i == 0 ? low * (j % 2 ? 1.01 : 0.99) : normal();
+        });
+        points queries = make(q, 64, GNOMON_F32, ROWS, [=](int64_t, int64_t) { return low; });
+        check_there(label("a twin that TF32 rounds down", metric), base, queries,
+                    nearest(metric, 1));
+    }
     for (gnomon_metric metric : metrics) { /* a shell around the queries */
         points base = make(n, d, GNOMON_F32, ROWS,
                            [](int64_t i, int64_t j) { return 5 + normal() * (i % 3 + j % 2); });
