@@ -225,10 +225,9 @@ __device__ __forceinline__ float row_word(const batch_call &c, float squares)
     return squares > 1e-30f && squares < 1e30f ? sqrtf(squares) : NAN;
 }
 
-/* A lane's pairs whose bit is set: element 4 n + 2 r + x is row 'row' + 8 r * apart, query 8 n +
- * 2 t + x. */
-__device__ __noinline__ void collect(const batch_call &c, uint64_t passed, int64_t row, bool told0,
-                                     bool told1)
+/* A lane's pairs whose bit is set: element 4 n + 2 r + x is row 'row' + 8 r, query 8 n + 2 t + x. A
+ * query's own row is left out; whether that has NaN, the other queries' pairs with it tell. */
+__device__ __noinline__ void collect(const batch_call &c, uint64_t passed, int64_t row)
 {
     while (passed) {
         const int e = __ffsll((long long)passed) - 1, r = e / 2 % 2;
@@ -236,7 +235,7 @@ __device__ __noinline__ void collect(const batch_call &c, uint64_t passed, int64
         const int n = e / 4 * 8 + (int)threadIdx.x % 4 * 2 + e % 2, query = c.query + n;
         const int64_t at_row = row + 8 * r, id = c.k.first + at_row;
         if (n >= c.queries || at_row >= c.rows) continue;
-        if (c.k.exclude >= 0 && id == c.k.exclude + query && (r ? told1 : told0)) continue;
+        if (c.k.exclude >= 0 && id == c.k.exclude + query) continue;
         const unsigned at = atomicAdd(&c.counts[query], 1u);
         if (at < GCU_SMALL_BATCH_ROOM)
             c.found[(int64_t)query * GCU_SMALL_BATCH_ROOM + at].id = at_row;
@@ -374,7 +373,7 @@ __global__ void __launch_bounds__(shape_of<TILES>::THREADS, shape_of<TILES>::BLO
             }
             passed |= (uint64_t)some << (4 * n);
         }
-        if (passed) collect(c, passed, here, u[0] == u[0], u[1] == u[1]);
+        if (passed) collect(c, passed, here);
         __syncwarp();
         if (__any_sync(~0u, over)) break;
     }

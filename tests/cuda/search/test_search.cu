@@ -750,6 +750,17 @@ static void by_tensor_cores(void)
             points queries = make(q, d, GNOMON_F32, ROWS, h.value);
             check_there(label(h.name, metric), base, queries, nearest(metric, 12));
         }
+    for (double size : {0.0, 1e-25, 1e18}) /* a point's own row, where fp32 can't tell */
+        for (gnomon_metric metric : metrics) {
+            const auto value = [=](int64_t i, int64_t j) {
+                return std::sin((double)(i * 48 + j)) * (i % 20 == 0 ? size : 1);
+            };
+            points base = make(3000, d, GNOMON_F32, ROWS, value);
+            points queries = make(q, d, GNOMON_F32, ROWS, value);
+            gnomon_search_options o = nearest(metric, 12);
+            o.exclude = 0;
+            check_there(label("excluded rows of any size", metric), base, queries, o);
+        }
     for (gnomon_metric metric : metrics) { /* a limit that is known, and a twin of which TF32 keeps
                                               less in a later piece */
         const double low = 1 + 0x1p-11 - 0x1p-20;
