@@ -139,9 +139,10 @@ gnomon_status gcu_svd_shares_open(gcu_svd *v)
     if (!is_worth_it(v, d->spread)) return GNOMON_OK;
     GCU_TRY(v->why, cudaEventCreateWithFlags(&d->asked, cudaEventDisableTiming));
     d->count = count;
+    for (int i = 0; i < count; i++) /* what closes them needs all of these */
+        share(v, i)->s = i == 0 ? v->s : static_cast<gcu_state *>(job->others[i - 1]);
     for (int i = 0; i < count; i++) {
         gcu_svd_share *h = share(v, i);
-        h->s = i == 0 ? v->s : static_cast<gcu_state *>(job->others[i - 1]);
         for (int side = 0; side < GCU_SVD_SIDES; side++) {
             const int64_t all = side == GCU_SVD_ROWS ? v->m : v->n;
             h->first[side] = cut(all, i, count);
