@@ -91,19 +91,26 @@ static gnomon_status accumulate(gnomon_context *ctx, int64_t n, double *later, d
     return GNOMON_OK;
 }
 
-/* Where the least singular value is not below 2^-10 of the largest number on R's diagonal, Y R^-1
- * in double precision is orthonormal to 2^-25 at worst, beside the last rounding (n < 2^16): a
- * second step by single precision's columns would not better it. Y is F32. */
+/* Where the least singular value is not below 2^-10 of the longest column, whose square times 2^-53
+ * rounding leaves in each number of the Gram matrix, Y R^-1 in double precision is orthonormal to
+ * 2^-25, beside the last rounding (n < 2^16, roundings that are independent): a second step by
+ * single precision's columns would not better it. The longest number on R's diagonal would not do:
+ * columns may be far longer than those. Y is F32. */
 static gnomon_status step_closely(gnomon_context *ctx, const gnomon_tall *y, double *r, bool *safe,
                                   bool *done)
 {
-    double *work = NULL;
+    const int64_t n = y->cols;
+    double *work = NULL, longest = 0, most = 0;
     *done = false;
     GNOMON_TRY(gram(ctx, y, r));
-    *safe = factor(y->cols, y->f64, 0x1p-20, r);
+    for (int64_t i = 0; i < n; i++)
+        longest = fmax(longest, r[i * n + i]);
+    *safe = factor(n, y->f64, 0x1p-20, r);
     if (!*safe) return GNOMON_OK;
-    GNOMON_TRY(gnomon_alloc(ctx, y->cols, sizeof *work, "singular vectors", &work));
-    const bool near = gnomon_least_square(y->cols, r, work) > 0x1p-20;
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, r[i * n + i]);
+    GNOMON_TRY(gnomon_alloc(ctx, n, sizeof *work, "singular vectors", &work));
+    const bool near = gnomon_least_square(n, r, work) > 0x1p-20 * (longest / most / most);
     gnomon_free(ctx, work);
     if (near) GNOMON_TRY(gnomon_tall_divide_f64(ctx, y, r, done));
     return *done ? GNOMON_OK : gnomon_tall_divide(ctx, y, r);

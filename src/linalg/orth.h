@@ -1,7 +1,8 @@
 /* linalg/orth.h: orthonormal columns.
  *
  * Cholesky QR, twice (Yamamoto, Nakatsukasa, Yanagisawa & Fukaya 2015), the Gram matrices in fp64
- * whatever the columns' type (Yamazaki, Tomov & Dongarra 2015), and each step checked. Where a Gram
+ * whatever the columns' type (Yamazaki, Tomov & Dongarra 2015), and each step checked; once for
+ * well-conditioned columns of F32, where a second step would gain nothing. Where a Gram
  * matrix is not positive definite, or the second one is not near the identity, the columns go
  * through Householder reflections by blocks of rows instead (TSQR: Demmel, Grigori, Hoemmen &
  * Langou 2012), which takes any columns: dependent ones and zeros as well. */

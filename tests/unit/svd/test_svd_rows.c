@@ -510,6 +510,44 @@ static void test_orthonormalise(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Columns that grow by themselves: R's diagonal is all ones and its least singular value above
+ * 2^-7, but the last columns are far longer than that, and their Gram matrix has lost the rest. */
+static void test_long_columns(void **state)
+{
+    (void)state;
+    enum { M = 400, S = 5, T = 64 };
+    gnomon_context *ctx = make_context(1);
+    gnomon_blas_enter();
+    for (int n = 2; n <= S; n++) {
+        uint64_t draws = 7;
+        double *q = draw_orthonormal(M, n, &draws);
+        gnomon_orth_count count = {0, 0};
+        gnomon_tall y;
+        expect(ctx, gnomon_tall_make(ctx, false, M, n, false, "y", &y), GNOMON_OK);
+        float *at_y = y.data;
+        for (int64_t i = 0; i < M; i++) {
+            double x = 0;
+            for (int64_t j = 0; j < n; j++) {
+                x = q[i * n + j] - T * x;
+                at_y[i * n + j] = (float)x;
+            }
+        }
+        expect(ctx, gnomon_orthonormalise(ctx, &y, NULL, &count), GNOMON_OK);
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t j = 0; j <= i; j++) {
+                double dot = 0;
+                for (int64_t l = 0; l < M; l++)
+                    dot += (double)at_y[l * n + i] * at_y[l * n + j];
+                assert_true(fabs(dot - (i == j)) <= 64 * 0x1p-24);
+            }
+        }
+        gnomon_tall_drop(ctx, &y);
+        free(q);
+    }
+    gnomon_blas_leave();
+    gnomon_context_destroy(ctx);
+}
+
 /* From below it would let a shift reorder directions. */
 static void test_least_square(void **state)
 {
@@ -724,6 +762,7 @@ int main(void)
         cmocka_unit_test(test_sparse_stream_refusals),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_orthonormalise),
+        cmocka_unit_test(test_long_columns),
         cmocka_unit_test(test_least_square),
         cmocka_unit_test(test_shift),
         cmocka_unit_test(test_start),
