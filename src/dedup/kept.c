@@ -148,6 +148,8 @@ static void pass(void *user, const char *file, int64_t line, const char *why)
 static gnomon_status changed(const gnomon_dedup *d, const again *a, int64_t input)
 {
     const bool which = input < a->count;
+    GNOMON_FAIL_IF(a->count == 0, d->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("count") " is 0, but documents were added");
     return gnomon_fail(d->ctx, GNOMON_ERROR_DATA,
                        GNOMON_ARG("%s") "%s does not hold the documents that were added: a file "
                                         "must not be changed before the kept ones are written",

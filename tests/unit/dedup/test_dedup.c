@@ -754,6 +754,8 @@ static void reads_again(void **unused)
     assert_int_equal(gnomon_dedup_write_again(d, swapped, 3, &o, got_path), GNOMON_ERROR_DATA);
     assert_int_equal(gnomon_dedup_write_again(d, FILES, 1, &o, got_path), GNOMON_ERROR_DATA);
     assert_int_equal(gnomon_dedup_write_again(d, FILES, -1, &o, got_path), GNOMON_ERROR_ARGUMENT);
+    assert_int_equal(gnomon_dedup_write_again(d, NULL, 0, &o, got_path), GNOMON_ERROR_DATA);
+    assert_string_equal(gnomon_last_error_argument(ctx), "count");
     FILE *file = fopen(FILES[1], "r+b");
     assert_non_null(file);
     assert_int_equal(fseek(file, -8, SEEK_END), 0);
