@@ -489,7 +489,7 @@ static gnomon_status read_file(gnomon_corpus *c, const char *path)
 static gnomon_status next_files(gnomon_corpus *c)
 {
     c->have = 0;
-    while (!c->ended && c->have < BATCH / 2) {
+    while (!c->ended && c->have < BATCH / 2 && c->count < MOST) {
         errno = 0;
         const FTSENT *entry = fts_read(c->tree);
         if (entry == NULL) {
