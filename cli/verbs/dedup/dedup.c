@@ -663,6 +663,7 @@ static int read_again(const cli_dedup_job *j)
     int64_t bytes = 0;
     for (int i = 0; i < j->input_count; i++) {
         struct stat st;
+        if (strcmp(j->inputs[i], "-") == 0) return 0; /* a file of that name isn't read */
         if (stat(j->inputs[i], &st) != 0 || !S_ISREG(st.st_mode)) return 0;
         bytes += st.st_size <= INT64_MAX - bytes ? st.st_size : INT64_MAX - bytes;
     }

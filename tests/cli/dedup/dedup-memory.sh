@@ -55,6 +55,12 @@ for options in (["-o", "kept.txt"], ["--ids", "ids.tsv"], ["--exact", "-o", "kep
 os.remove("kept.txt")
 os.remove("ids.tsv")
 END
+# standard input is not read again, whatever file has the name "-"
+cp lines.txt ./-
+gnomon dedup - --memory 64M --quiet -o kept.txt < lines.txt || exit
+gnomon dedup lines.txt --memory 64M --quiet -o again.txt || exit
+cmp kept.txt again.txt || exit
+rm ./- kept.txt again.txt
 # a limit on the size of files stands for a full disk
 mkdir work
 for kib in 100 5000 15000; do
