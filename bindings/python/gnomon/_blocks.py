@@ -87,12 +87,19 @@ def in_order(numbers: np.ndarray, X: np.ndarray, name: str) -> tuple[np.ndarray,
     """The rows in the order of their numbers, none of which may stand twice."""
     if numbers.dtype.kind not in "iu":
         raise TypeError(f"{name} must be a column of integers, not of {numbers.dtype}")
+    if len(numbers) and numbers.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} has {numbers.max()}; it must be below 2^63")
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order].astype(np.int64)
+    _once(numbers, name)
+    return numbers, X[order]
+
+
+def _once(numbers: np.ndarray, name: str) -> None:
+    """Refuses ascending numbers of which one stands twice."""
     twice = np.flatnonzero(numbers[1:] == numbers[:-1])
     if len(twice):
         raise ValueError(f"{name} has {numbers[twice[0]]} twice; every row must have a number of its own")
-    return numbers, X[order]
 
 
 def transformed(estimator: Any, X: np.ndarray) -> np.ndarray:
@@ -110,8 +117,9 @@ def sign(texts: Any, numbers: np.ndarray, path: str, options: dict[str, Any], na
     _dedup.dedup_sign(texts, path, names=[f"{number:019d}" for number in numbers.tolist()], **options)
 
 
-def merge_signed(paths: Iterable[str], options: dict[str, Any]) -> tuple[_dedup.Dedup, np.ndarray]:
-    """The near-duplicates of all signed texts, told by their numbers, and the numbers of all."""
+def merge_signed(paths: Iterable[str], options: dict[str, Any], name: str) -> tuple[_dedup.Dedup, np.ndarray]:
+    """The near-duplicates of all signed texts, told by their numbers, none of which may stand twice, and the numbers of all."""
     found, names = _dedup.dedup_merge(paths, **options)
-    numbers = np.array([int(name) for name in names], np.int64)
+    numbers = np.array([int(number) for number in names], np.int64)
+    _once(numbers, name)
     return found._replace(kept=numbers[found.kept], representatives=numbers[found.representatives], pairs=numbers[found.pairs]), numbers

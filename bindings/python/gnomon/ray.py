@@ -293,7 +293,7 @@ def dedup(data: ray.data.Dataset, folder: Any, *, column: str = "text", id: str 
     os.makedirs(folder, exist_ok=True)
     signed = data.select_columns([id, column]).map_batches(_signed, batch_format="pyarrow", batch_size=None,
                                                            fn_args=(folder, column, id, counted))
-    found, ids = _blocks.merge_signed([row["path"] for row in signed.iter_rows()], options)
+    found, ids = _blocks.merge_signed([row["path"] for row in signed.iter_rows()], options, f"column {id!r}")
     held, kept = ray.put(ids), ray.put(found.representatives)
 
     def mark(batch: Any) -> Any:

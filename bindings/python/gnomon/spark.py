@@ -375,6 +375,6 @@ def dedup(frame: DataFrame, folder: Any, *, column: str = "text", id: str = "id"
         yield pa.RecordBatch.from_arrays([pa.array([path])], names=["path"])
 
     made = frame.select(texts.alias("text"), numbers.cast("long").alias("number")).mapInArrow(signed, "path string")
-    found, ids = _blocks.merge_signed([row[0] for row in made.collect()], options)
+    found, ids = _blocks.merge_signed([row[0] for row in made.collect()], options, f"column {id!r}")
     marks = frame.sparkSession.createDataFrame(pa.table({id: ids, output: found.representatives}))
     return frame.drop(output).join(marks, id), found

@@ -152,6 +152,9 @@ def test_dedup(tmp_path):
             assert same(found.representatives, 3 * expected.representatives)
             marked = collected(marked, "id")
             assert same(marked["representative"].to_numpy(), 3 * expected.representatives) and marked["text"].tolist() == texts
+    for ids in (np.minimum(np.arange(80), 78), np.arange(80) % 40):  # in one block, and in two whose files would have one name
+        with pytest.raises(ValueError, match="column 'id' has [0-9]+ twice"):
+            on_ray.dedup(table(np.array(texts, object), 2, ids=ids, name="text"), tmp_path / "twice")
 
 
 def test_a_lost_worker(tmp_path):

@@ -178,6 +178,8 @@ def test_dedup(spark, tmp_path):
             marked = collected(marked, "id")
             assert same(marked["representative"].to_numpy(), 3 * expected.representatives)
             assert marked["text"].to_pylist() == texts
+    with pytest.raises(ValueError, match="column 'id' has 7 twice"):
+        on_spark.dedup(table(spark, texts, ids=np.where(np.arange(80) == 70, 7, np.arange(80))), tmp_path / "twice", column="features")
 
 
 def test_a_lost_worker(spark, tmp_path):
