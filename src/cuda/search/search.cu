@@ -548,7 +548,7 @@ static gnomon_status search_small_batch(gcu_search *v, const gnomon_matrix *base
     small_batch.radii = v->radii;
     small_batch.work = v->batch_work;
     small_batch.notes = v->s->notes;
-    small_batch.tensors = v->tensors && gcu_small_batch_by_tensors(v->count, v->cols);
+    small_batch.tensors = v->tensors && gcu_small_batch_by_tensors(v->count, v->cols, &v->s->gpu);
     v->begun = true;
     gcu_small_batch_notes *notes = static_cast<gcu_small_batch_notes *>(v->s->notes);
     for (;;) {

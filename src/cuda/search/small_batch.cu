@@ -575,10 +575,10 @@ static size_t lay_out(int64_t queries, int64_t cols, void *memory, batch_call *c
     return at;
 }
 
-bool gcu_small_batch_by_tensors(int64_t queries, int64_t cols)
+bool gcu_small_batch_by_tensors(int64_t queries, int64_t cols, const gcu_gpu *gpu)
 {
     return queries >= TENSORS_FROM &&
-           gcu_batch_tensor_queries(queries, gnomon_round_up(cols, ALIGN)) > 0;
+           gcu_batch_tensor_queries(queries, gnomon_round_up(cols, ALIGN), gpu) > 0;
 }
 
 size_t gcu_small_batch_work(int64_t queries, int64_t cols)
@@ -658,12 +658,12 @@ cudaError_t gcu_small_batch_search(const gcu_small_batch *o, const gcu_gpu *gpu,
     for (int round = 0; round < 2; round++) {
         for (int64_t query = 0; query < o->queries && error == cudaSuccess; query += c.queries) {
             const int64_t left = o->queries - query;
-            const int some = o->tensors ? gcu_batch_tensor_queries(left, c.padded)
+            const int some = o->tensors ? gcu_batch_tensor_queries(left, c.padded, gpu)
                                         : at_once(left, c.padded, c.k.base.dtype);
             c.query = (int)query;
             c.queries = (int)(left < some ? left : some);
             if (o->tensors) {
-                error = round == 0 ? gcu_batch_tensor_sample(c, false, stream)
+                error = round == 0 ? gcu_batch_tensor_sample(c, gpu, false, stream)
                                    : gcu_batch_tensor_scan(c, gpu, after, stream);
                 continue;
             }

@@ -163,9 +163,10 @@ static cudaError_t batch_launch(void (*kernel)(Types...), int64_t grid, int thre
 /* ---- search/small_batch_tensor.cu ---- */
 
 /* How many of so many queries one launch takes; 0: they do not fit. */
-int gcu_batch_tensor_queries(int64_t left, int64_t padded);
+int gcu_batch_tensor_queries(int64_t left, int64_t padded, const gcu_gpu *gpu);
 /* Rows that are compared first, or all of them. */
-cudaError_t gcu_batch_tensor_sample(const batch_call &call, bool after, cudaStream_t stream);
+cudaError_t gcu_batch_tensor_sample(const batch_call &call, const gcu_gpu *gpu, bool after,
+                                    cudaStream_t stream);
 cudaError_t gcu_batch_tensor_scan(const batch_call &call, const gcu_gpu *gpu, bool after,
                                   cudaStream_t stream);
 /* The keys of what all scans have found of so many queries. */

@@ -58,7 +58,7 @@ bool gcu_small_batch_supported(const gnomon_search_job *job);
 bool gcu_small_batch_base_supported(const gnomon_search_job *job, const gnomon_matrix *base);
 /* Whether tensor cores are the faster way; where that is declined, the other may tell more apart.
  */
-bool gcu_small_batch_by_tensors(int64_t queries, int64_t cols);
+bool gcu_small_batch_by_tensors(int64_t queries, int64_t cols, const gcu_gpu *gpu);
 size_t gcu_small_batch_work(int64_t queries, int64_t cols);
 size_t gcu_small_batch_notes_bytes(void);
 /* Enqueues all of it. */

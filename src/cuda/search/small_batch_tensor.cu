@@ -24,9 +24,9 @@ enum {
     STEPS = CHUNK / 16,
     GAP = 16,    /* numbers between queries in shared memory, so that no bank is asked twice */
     CENTRE = 16, /* rows that tell of it */
-    MOST_SHARED = 160 << 10,
-    VERIFIERS = 256, /* threads */
-    VERIFYING = 8    /* blocks of them for a query */
+    MOST_SHARED = 160 << 10, /* bytes, where a GPU has so many */
+    VERIFIERS = 256,         /* threads */
+    VERIFYING = 8            /* blocks of them for a query */
 };
 
 /* Tiles of eight queries, and how many threads share them. */
@@ -417,43 +417,52 @@ static size_t shared_of(int tiles, int64_t padded)
            (size_t)(8 * tiles) * sizeof(query_words);
 }
 
-int gcu_batch_tensor_queries(int64_t left, int64_t padded)
+/* Of a block; what is not dynamic takes less than 1 KB. */
+static int64_t most_shared_of(const gcu_gpu *gpu)
+{
+    return gnomon_min((int64_t)gpu->smem_bytes - (1 << 10), (int64_t)MOST_SHARED);
+}
+
+int gcu_batch_tensor_queries(int64_t left, int64_t padded, const gcu_gpu *gpu)
 {
     int tiles = tiles_of(left);
-    while (tiles > 0 && shared_of(tiles, padded) > MOST_SHARED)
+    while (tiles > 0 && (int64_t)shared_of(tiles, padded) > most_shared_of(gpu))
         tiles = tiles == 13 ? 8 : tiles / 2;
     return tiles * 8;
 }
 
 template <typename T, int TILES>
-static cudaError_t start(const batch_call &c, const gcu_gpu *gpu, bool after, cudaStream_t stream)
+static cudaError_t start(const batch_call &c, bool sample, const gcu_gpu *gpu, bool after,
+                         cudaStream_t stream)
 {
     using shape = shape_of<TILES>;
-    const int64_t units = gpu ? (c.rows + ROWS - 1) / ROWS : c.groups, warps = shape::THREADS / 32;
+    const int64_t units = sample ? c.groups : (c.rows + ROWS - 1) / ROWS;
+    const int64_t warps = shape::THREADS / 32;
     int64_t grid = (units + warps - 1) / warps;
-    if (gpu && grid > (int64_t)gpu->sms * shape::BLOCKS) grid = (int64_t)gpu->sms * shape::BLOCKS;
+    if (!sample) grid = gnomon_min(grid, (int64_t)gpu->sms * shape::BLOCKS);
     if (grid < 1) grid = 1; /* the queries are set up at any rate */
-    return batch_launch(gpu ? tensor_kernel<T, TILES, false> : tensor_kernel<T, TILES, true>, grid,
-                        shape::THREADS, shared_of(TILES, c.padded), MOST_SHARED, after, stream, c);
+    return batch_launch(sample ? tensor_kernel<T, TILES, true> : tensor_kernel<T, TILES, false>,
+                        grid, shape::THREADS, shared_of(TILES, c.padded), most_shared_of(gpu),
+                        after, stream, c);
 }
 
 template <typename T>
-static cudaError_t start_any(const batch_call &c, const gcu_gpu *gpu, bool after,
+static cudaError_t start_any(const batch_call &c, bool sample, const gcu_gpu *gpu, bool after,
                              cudaStream_t stream)
 {
     switch (tiles_of(c.queries)) {
     case 1:
-        return start<T, 1>(c, gpu, after, stream);
+        return start<T, 1>(c, sample, gpu, after, stream);
     case 2:
-        return start<T, 2>(c, gpu, after, stream);
+        return start<T, 2>(c, sample, gpu, after, stream);
     case 4:
-        return start<T, 4>(c, gpu, after, stream);
+        return start<T, 4>(c, sample, gpu, after, stream);
     case 8:
-        return start<T, 8>(c, gpu, after, stream);
+        return start<T, 8>(c, sample, gpu, after, stream);
     case 13:
-        return start<T, 13>(c, gpu, after, stream);
+        return start<T, 13>(c, sample, gpu, after, stream);
     default:
-        return start<T, 16>(c, gpu, after, stream);
+        return start<T, 16>(c, sample, gpu, after, stream);
     }
 }
 
@@ -468,19 +477,20 @@ static batch_call bounded(const batch_call &call)
     return c;
 }
 
-cudaError_t gcu_batch_tensor_sample(const batch_call &call, bool after, cudaStream_t stream)
+cudaError_t gcu_batch_tensor_sample(const batch_call &call, const gcu_gpu *gpu, bool after,
+                                    cudaStream_t stream)
 {
     const batch_call c = bounded(call);
-    return c.k.base.dtype == GNOMON_F16 ? start_any<__half>(c, nullptr, after, stream)
-                                        : start_any<float>(c, nullptr, after, stream);
+    return c.k.base.dtype == GNOMON_F16 ? start_any<__half>(c, true, gpu, after, stream)
+                                        : start_any<float>(c, true, gpu, after, stream);
 }
 
 cudaError_t gcu_batch_tensor_scan(const batch_call &call, const gcu_gpu *gpu, bool after,
                                   cudaStream_t stream)
 {
     const batch_call c = bounded(call);
-    return c.k.base.dtype == GNOMON_F16 ? start_any<__half>(c, gpu, after, stream)
-                                        : start_any<float>(c, gpu, after, stream);
+    return c.k.base.dtype == GNOMON_F16 ? start_any<__half>(c, false, gpu, after, stream)
+                                        : start_any<float>(c, false, gpu, after, stream);
 }
 
 cudaError_t gcu_batch_tensor_verify(const batch_call &c, int64_t queries, bool after,
