@@ -1,7 +1,7 @@
 /* The sketch side of the engine. A window of panels is filled; then tasks, each a few tiles,
  * pack their points chunk by chunk and run the kernels over all rows; so points are read
  * once a window. With few tiles the points are packed first, for tasks that cut the rows; with one
- * tile each task makes its rows of the operator itself and there is no window. */
+ * tile each task makes its rows of a dense operator itself and there is no window. */
 #include "project/engine.h"
 
 #include "base/arithmetic.h"

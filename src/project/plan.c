@@ -44,7 +44,9 @@ static void choose_slots(gnomon_plan *p, int64_t threads, int64_t tiles, bool ac
 
 /* One tile, of up to 16 points: each thread takes some of the rows, makes those of the operator for
  * itself and packs the points for itself, so that no thread waits for another or reads what another
- * has just written. False when the memory does not suffice. */
+ * has just written. Not for kinds of few nonzeros: there the packing would take longer than the
+ * rows' sums, and to cut the rows by their multiple of 64 leaves most threads without any, while
+ * all of them can fill panels. False when the memory does not suffice. */
 static bool plan_own_rows(const gnomon_engine *e, const gnomon_kind_kernels *kind, int64_t threads,
                           gnomon_plan *p)
 {
@@ -91,7 +93,7 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
         e->memory, needed);
 
     if (!adjoint && !e->whole && threads > 1 && tiles == 1 && kind->rows_multiple > 0 &&
-        plan_own_rows(e, kind, threads, p))
+        !kind->make && plan_own_rows(e, kind, threads, p))
         return GNOMON_OK;
 
     /* The panels: all of them if they are few, else a window. */
