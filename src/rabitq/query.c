@@ -558,11 +558,12 @@ static gnomon_status open_batch(scanning *w, int64_t *size)
     const double most = (double)gnomon_memory_limit(ctx) / 2 / each;
     *size = gnomon_min(w->search->count, 4096);
     if ((double)*size > most) *size = most < 1 ? 1 : (int64_t)most;
-    divide(w, *size);
-    /* a smaller batch may be cut into more parts, of as many queries at most */
-    int64_t parts = *size * w->chunks;
-    const int64_t few = threads * GNOMON_RABITQ_QUERIES * 2;
-    if (parts < few) parts = few;
+    /* a smaller batch may be cut into more parts */
+    int64_t parts = 1;
+    for (int64_t count = 1; count <= *size; count++) {
+        divide(w, count);
+        if (count * w->chunks > parts) parts = count * w->chunks;
+    }
     const int64_t words = (*size + GNOMON_RABITQ_QUERIES) * w->steps;
     GNOMON_TRY(gnomon_alloc_zero(ctx, words, sizeof *w->words, "queries", &w->words));
     GNOMON_TRY(gnomon_alloc(ctx, *size, sizeof *w->asked, "queries", &w->asked));

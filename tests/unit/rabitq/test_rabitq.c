@@ -320,6 +320,54 @@ static void no_memory(void **state)
     free(queries.data);
 }
 
+/* An allocator that sees what is written behind a block. */
+static void *fenced(void *user, size_t size, size_t alignment)
+{
+    (void)user;
+    const size_t all = (size + 64 + alignment - 1) / alignment * alignment;
+    unsigned char *data = aligned_alloc(alignment, all);
+    if (data != NULL) memset(data + size, 0xa5, all - size);
+    return data;
+}
+
+static void release_fenced(void *user, void *pointer, size_t size)
+{
+    const unsigned char *data = pointer;
+    int *broken = user;
+    for (int i = 0; i < 64 && data != NULL; i++)
+        *broken |= data[size + (size_t)i] != 0xa5;
+    free(pointer);
+}
+
+/* A last batch that is cut into more parts than a whole one. */
+static void a_smaller_batch(void **state)
+{
+    (void)state;
+    enum { THREADS = 64, LAST = 62 * THREADS + 1, POINTS = 4200 };
+    int broken = 0;
+    const gnomon_allocator allocator = {&broken, fenced, release_fenced};
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx;
+    options.device = "cpu";
+    options.threads = THREADS;
+    options.allocator = &allocator;
+    assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+    const gnomon_matrix base = make_points(BELL, GNOMON_F32, POINTS, 4, 1);
+    const gnomon_matrix queries = make_points(BELL, GNOMON_F32, 4096 + LAST, 4, 2);
+    const gnomon_search_options o = wish(GNOMON_L2, 1);
+    gnomon_rabitq *index = index_of(ctx, GNOMON_L2, 4, 3, &base);
+    gnomon_neighbors want = exact(ctx, &base, &queries, &o);
+    gnomon_neighbors got = search(ctx, index, &queries, &o, 1, 0);
+    same_answers(&got, &want, "two batches");
+    gnomon_neighbors_free(ctx, &got);
+    gnomon_neighbors_free(ctx, &want);
+    gnomon_rabitq_destroy(index);
+    gnomon_context_destroy(ctx);
+    assert_false(broken);
+    free(base.data);
+    free(queries.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +378,7 @@ int main(void)
         cmocka_unit_test(codes_alone),
         cmocka_unit_test(refusals),
         cmocka_unit_test(no_memory),
+        cmocka_unit_test(a_smaller_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
