@@ -127,9 +127,9 @@ GNOMON_API gnomon_status gnomon_rabitq_estimate(gnomon_context *ctx, const gnomo
  * for bit; with codes_only they and their order come from estimates, a negative one counting as 0,
  * and params must be NULL. out as there: 'compared' counts codes, 'verified' distances in fp64. The
  * bits do not depend on threads, memory limit, instruction set or the division of queries into
- * calls. Working memory: the context's limit, at least 16 KiB and 10 k times 16 bytes a query. On
- * the CPU.
- * Errors:
+ * calls. Working memory: the context's limit, or, where that is more, what one query takes: 16
+ * bytes and 4 a thread for each of 12 k + 64 candidates (8 rerank), at least 1024 and no more than
+ * points. On the CPU. Errors:
  *  - ARGUMENT: options, params; more neighbours than points that may be answers
  *  - those of gnomon_neighbors_exact */
 GNOMON_API gnomon_status gnomon_rabitq_query(gnomon_context *ctx, const gnomon_rabitq *index,

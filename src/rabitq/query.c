@@ -61,6 +61,7 @@ typedef struct scanning {
     double sure, surely;      /* t of the error, and of the guess */
     double rounding, roundly; /* integers' error by scale, of both */
     int64_t steps, room;
+    int64_t most_parts, most_chunks; /* that memory is for */
     /* a batch */
     int64_t begin, count, groups, group, chunks, chunk;
     uint32_t *words;
@@ -74,7 +75,7 @@ typedef struct scanning {
     uint32_t *tiles;
     uint8_t *spare;
     gnomon_rabitq_lanes *lanes;
-    float *ranks;  /* room x chunks */
+    float *ranks;  /* ranks_of */
     double *f64;   /* 2 dim */
     uint8_t *u;    /* m */
     int64_t block; /* tiles */
@@ -167,6 +168,12 @@ static float reached(const scanning *w, const asked *a, const gnomon_rabitq_hit 
     return gnomon_rabitq_above(d * d < by_norm ? d * d : by_norm);
 }
 
+/* Numbers of a thread: as many as all parts of a query keep. */
+static int64_t ranks_of(const scanning *w)
+{
+    return gnomon_min(w->room * w->chunks, w->index->points);
+}
+
 static bool passes(const gnomon_rabitq_filter *f, const gnomon_rabitq_hit *h)
 {
     return !(h->low > fmaf(h->reach, f->slope, fmaf(h->width, f->spread, f->limit)));
@@ -222,7 +229,7 @@ static void make_room(void *arg, int64_t q)
     gnomon_rabitq_filter *f = &w->filters[at];
     part *p = &w->parts[at];
     const asked *a = &w->asked[t->first + q];
-    float *ranks = w->ranks + t->worker * w->room * w->chunks;
+    float *ranks = w->ranks + t->worker * ranks_of(w);
     drop_forbidden(w, f);
     if (!w->strict && p->limit >= 0 && f->count >= w->first) {
         for (int32_t i = 0; i < f->count; i++)
@@ -391,7 +398,7 @@ static void answer(void *arg, int64_t q, int worker)
 {
     scanning *w = arg;
     asked *a = &w->asked[q];
-    float *ranks = w->ranks + worker * w->room * w->chunks;
+    float *ranks = w->ranks + worker * ranks_of(w);
     const int64_t count = gather(w, q, ranks);
     const gnomon_nearest *nearest = &w->search->nearest[w->begin + q];
     float last = HUGE_VALF; /* of A */
@@ -510,6 +517,8 @@ static void divide(scanning *w, int64_t count)
     w->chunks = (threads + w->groups - 1) / w->groups;
     const int64_t most = (points + LEAST_CHUNK - 1) / LEAST_CHUNK;
     if (w->chunks > most) w->chunks = most;
+    w->chunks = gnomon_min(w->chunks, gnomon_min(w->most_chunks, w->most_parts / count));
+    if (w->chunks < 1) w->chunks = 1;
     w->chunk = (points + w->chunks - 1) / w->chunks;
     w->chunk = (w->chunk + 2 * GNOMON_LANES - 1) / (2 * GNOMON_LANES) * (2 * GNOMON_LANES);
     w->chunks = (points + w->chunk - 1) / w->chunk;
@@ -553,16 +562,19 @@ static gnomon_status open_batch(scanning *w, int64_t *size)
 {
     gnomon_context *ctx = w->ctx;
     const int64_t threads = gnomon_context_threads(ctx);
-    const double each = (double)w->steps * 4 + sizeof *w->asked + sizeof *w->list +
-                        (double)w->room * sizeof *w->hits;
-    const double most = (double)gnomon_memory_limit(ctx) / 2 / each;
+    const double limit = (double)gnomon_memory_limit(ctx), hits = (double)w->room * sizeof *w->hits;
+    const double each = (double)w->steps * 4 + sizeof *w->asked + sizeof *w->list + hits;
+    const double most = limit / 2 / each;
     *size = gnomon_min(w->search->count, 4096);
     if ((double)*size > most) *size = most < 1 ? 1 : (int64_t)most;
+    w->most_parts = (int64_t)fmin(limit / 2 / hits, 0x1p40);
+    w->most_chunks = (int64_t)(limit / 4 / ((double)threads * (double)w->room * sizeof *w->ranks));
     /* a smaller batch may be cut into more parts */
-    int64_t parts = 1;
+    int64_t parts = 1, ranks = 1;
     for (int64_t count = 1; count <= *size; count++) {
         divide(w, count);
-        if (count * w->chunks > parts) parts = count * w->chunks;
+        parts = count * w->chunks > parts ? count * w->chunks : parts;
+        ranks = ranks_of(w) > ranks ? ranks_of(w) : ranks;
     }
     const int64_t words = (*size + GNOMON_RABITQ_QUERIES) * w->steps;
     GNOMON_TRY(gnomon_alloc_zero(ctx, words, sizeof *w->words, "queries", &w->words));
@@ -572,8 +584,8 @@ static gnomon_status open_batch(scanning *w, int64_t *size)
     GNOMON_TRY(gnomon_alloc(ctx, parts, sizeof *w->parts, "queries", &w->parts));
     GNOMON_TRY(
         gnomon_alloc(ctx, gnomon_times(parts, w->room), sizeof *w->hits, "candidates", &w->hits));
-    return gnomon_alloc(ctx, gnomon_times(threads * threads, w->room), sizeof *w->ranks,
-                        "candidates", &w->ranks);
+    return gnomon_alloc(ctx, gnomon_times(threads, ranks), sizeof *w->ranks, "candidates",
+                        &w->ranks);
 }
 
 static gnomon_status search_all(scanning *w)
@@ -653,6 +665,7 @@ static void plan(scanning *w, const gnomon_rabitq_params *p)
     const int64_t words = w->k->rabitq->words;
     w->steps = (w->index->m / 4 + words - 1) / words * words;
     w->room = gnomon_times(8, w->first) > LEAST_ROOM ? 8 * w->first : LEAST_ROOM;
+    w->room = gnomon_min(w->room, n);
 }
 
 gnomon_status gnomon_rabitq_query(gnomon_context *ctx, const gnomon_rabitq *index,

@@ -1,6 +1,7 @@
 /* Searches by codes: exact ones against exact search, others against the recall they promise. */
 #include "rabitq_testing.h"
 
+#include "meter.h"
 #include "refusal.h"
 
 static gnomon_neighbors exact(gnomon_context *ctx, const gnomon_matrix *base,
@@ -320,6 +321,38 @@ static void no_memory(void **state)
     free(queries.data);
 }
 
+/* Many neighbours take no more than the context's limit. */
+static void many_neighbors(void **state)
+{
+    (void)state;
+    enum { POINTS = 20000, LIMIT = 8 << 20 };
+    const gnomon_matrix base = make_points(BELL, GNOMON_F32, POINTS, 4, 1);
+    const gnomon_matrix queries = make_points(BELL, GNOMON_F32, 3, 4, 2);
+    for (int64_t k = 10; k <= 1000; k *= 100) {
+        meter m = {0};
+        const gnomon_allocator allocator = {&m, meter_allocate, meter_release};
+        gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+        gnomon_context *ctx;
+        options.device = "cpu";
+        options.threads = 2;
+        options.memory_limit = LIMIT;
+        options.allocator = &allocator;
+        assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+        gnomon_rabitq *index = index_of(ctx, GNOMON_L2, 4, 3, &base);
+        const gnomon_search_options o = wish(GNOMON_L2, k);
+        const int64_t held = m.held;
+        m.peak = 0;
+        gnomon_neighbors got = search(ctx, index, &queries, &o, 1, 0);
+        if (m.peak - held > LIMIT)
+            fail_msg("%d neighbours take %g bytes", (int)k, (double)(m.peak - held));
+        gnomon_neighbors_free(ctx, &got);
+        gnomon_rabitq_destroy(index);
+        gnomon_context_destroy(ctx);
+    }
+    free(base.data);
+    free(queries.data);
+}
+
 /* An allocator that sees what is written behind a block. */
 static void *fenced(void *user, size_t size, size_t alignment)
 {
@@ -378,6 +411,7 @@ int main(void)
         cmocka_unit_test(codes_alone),
         cmocka_unit_test(refusals),
         cmocka_unit_test(no_memory),
+        cmocka_unit_test(many_neighbors),
         cmocka_unit_test(a_smaller_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
