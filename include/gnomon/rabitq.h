@@ -111,8 +111,9 @@ GNOMON_API void gnomon_rabitq_describe(const gnomon_rabitq *index, gnomon_rabitq
  * vector staying one. estimates is queries x points, F32 or F64, any strides but 0. Over random
  * rotations they are unbiased. bounds, of the same shape, or NULL: |estimate - squared distance| is
  * at most that, for each pair with a probability of at least 1 - failure; with failure 0 always.
- * failure: 0 to below 1; not read without bounds. Queries are not rounded here. One estimate takes
- * about as long as a distance in fp64.
+ * failure: 0 to below 1; not read without bounds. Queries are not rounded here. Both are
+ * infinite where a query is 2^511 times as far from the points' mean as the farthest point, or
+ * farther. One estimate takes about as long as a distance in fp64.
  * Errors:
  *  - ARGUMENT, SHAPE, DTYPE, NONFINITE, DEVICE, MEMORY, CANCELLED
  *  - UNSUPPORTED: a magnitude above 2^500 */

@@ -47,7 +47,8 @@ static void estimate_query(void *arg, int64_t q, int worker)
         const float *f = index->factors + i * each;
         w->k->rabitq->unpack(index->codes + i * bytes, index->m, bits, u);
         const double product = w->k->rabitq->product(u, room->x, index->m, bits);
-        const double estimate = (double)f[0] + square - (double)f[1] * product;
+        const double estimate =
+            isfinite(square) ? (double)f[0] + square - (double)f[1] * product : INFINITY;
         put(w->estimates, q, i, estimate * unit * unit);
         if (w->bounds == NULL) continue;
         gnomon_rabitq_lanes lanes;
@@ -57,8 +58,9 @@ static void estimate_query(void *arg, int64_t q, int worker)
         const double error = (double)lanes.reach[0] * w->sure, width = (double)lanes.width[0];
         const double from = estimate > 0 ? estimate : 0;
         const double d = (error + sqrt(error * error + 4 * from)) / 2, norm = sqrt(square);
-        const double bound =
+        double bound =
             error * (d < norm ? d : norm) + 0x1p-20 * (square + width * width + from) + 0x1p-100;
+        if (!isfinite(square)) bound = INFINITY;
         const double wide = bound * unit * unit * (1 + 0x1p-20);
         put(w->bounds, q, i,
             w->bounds->dtype == GNOMON_F64 ? wide : (double)gnomon_rabitq_above(wide));

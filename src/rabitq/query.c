@@ -159,6 +159,7 @@ static float reached(const scanning *w, const asked *a, const gnomon_rabitq_hit 
     if (!w->exact && !a->lost && w->roundly * (double)a->scale < length)
         length = w->roundly * (double)a->scale;
     const double width = (double)h->width, error = (double)h->reach * w->surely;
+    if (!isfinite(a->square)) return HUGE_VALF; /* too far for fp64, and for a rank */
     double estimate = (double)h->low + a->square + 0x1p-17 * (a->square + width * width);
     estimate += width * length;
     if (!(estimate > 0)) estimate = 0;
@@ -373,7 +374,7 @@ static void offer_estimate(scanning *w, int64_t q, const double *x, uint32_t row
                          index->m, bits, u);
     const double product = w->k->rabitq->product(u, x, index->m, bits);
     double square = (double)f[0] + w->asked[q].square - (double)f[1] * product;
-    square = square > 0 ? square : 0;
+    square = !isfinite(w->asked[q].square) ? INFINITY : square > 0 ? square : 0;
     const double key = index->options.metric == GNOMON_COSINE
                            ? square / index->scale / index->scale / 2
                            : sqrt(square) / index->scale;

@@ -321,6 +321,49 @@ static void no_memory(void **state)
     free(queries.data);
 }
 
+/* So far away, by the points' own measure, that squares are beyond fp64. */
+static void beyond_the_range(void **state)
+{
+    (void)state;
+    enum { POINTS = 3000, QUERIES = 3, DIM = 5 };
+    gnomon_context *ctx = context_of(2, 0);
+    const gnomon_matrix base = make_points(BELL, GNOMON_F64, POINTS, DIM, 1);
+    const gnomon_matrix queries = make_points(BELL, GNOMON_F64, QUERIES, DIM, 2);
+    double *numbers = base.data, *estimates, *bounds;
+    estimates = malloc(QUERIES * POINTS * 8);
+    bounds = malloc(QUERIES * POINTS * 8);
+    const gnomon_matrix e = gnomon_matrix_rowmajor(estimates, GNOMON_F64, QUERIES, POINTS);
+    const gnomon_matrix b = gnomon_matrix_rowmajor(bounds, GNOMON_F64, QUERIES, POINTS);
+    for (int64_t i = 0; i < POINTS * DIM; i++)
+        numbers[i] *= 1e-160;
+    numbers = queries.data;
+    for (int64_t i = 0; i < QUERIES * DIM; i++)
+        numbers[i] *= 3e149;
+    gnomon_rabitq_options options = GNOMON_RABITQ_OPTIONS_INIT;
+    for (options.codes_only = 0; options.codes_only < 2; options.codes_only++) {
+        const gnomon_search_options o = wish(GNOMON_L2, 7);
+        gnomon_neighbors want = exact(ctx, &base, &queries, &o);
+        gnomon_neighbors got = {.struct_size = sizeof got};
+        gnomon_rabitq *index;
+        expect(ctx, gnomon_rabitq_create(ctx, &options, &base, &index), GNOMON_OK);
+        expect(ctx, gnomon_rabitq_query(ctx, index, &queries, &o, NULL, &got), GNOMON_OK);
+        if (!options.codes_only) same_answers(&got, &want, "beyond the range");
+        for (int i = 0; i < QUERIES * 7 && options.codes_only; i++)
+            assert_true(got.distances[i] > 1e100);
+        expect(ctx, gnomon_rabitq_estimate(ctx, index, &queries, 0, &e, &b), GNOMON_OK);
+        for (int i = 0; i < QUERIES * POINTS; i++)
+            assert_true(estimates[i] > 1e200 && bounds[i] > 1e200);
+        gnomon_neighbors_free(ctx, &got);
+        gnomon_neighbors_free(ctx, &want);
+        gnomon_rabitq_destroy(index);
+    }
+    free(estimates);
+    free(bounds);
+    free(base.data);
+    free(queries.data);
+    gnomon_context_destroy(ctx);
+}
+
 /* Many neighbours take no more than the context's limit. */
 static void many_neighbors(void **state)
 {
@@ -411,6 +454,7 @@ int main(void)
         cmocka_unit_test(codes_alone),
         cmocka_unit_test(refusals),
         cmocka_unit_test(no_memory),
+        cmocka_unit_test(beyond_the_range),
         cmocka_unit_test(many_neighbors),
         cmocka_unit_test(a_smaller_batch),
     };
