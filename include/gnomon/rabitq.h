@@ -63,8 +63,9 @@ GNOMON_API gnomon_status gnomon_rabitq_options_init(gnomon_rabitq_options *optio
 typedef struct gnomon_rabitq_params {
     size_t struct_size; /* see gnomon/base.h */
     double recall; /* above 0, at most 1. 1 (default): the answers are exact, by a bound that always
-                      holds. Less: each of the k nearest is found with at least this probability,
-                      over random rotations, so that the expected recall is no less */
+                      holds. Less: each of the k nearest is found with at least this probability by
+                      the law of uniformly drawn rotations, so that the expected recall is no less.
+                      The index's rotations come near that law: docs/reference/rabitq.md */
     int64_t rerank; /* 0 (default): what 'recall' needs. Else the distances of so many points are
                        computed, the nearest by estimate, at least k; recall is not read */
 } gnomon_rabitq_params;
@@ -108,12 +109,13 @@ typedef struct gnomon_rabitq_info {
 GNOMON_API void gnomon_rabitq_describe(const gnomon_rabitq *index, gnomon_rabitq_info *info);
 
 /* Estimates of squared distances: L2 |q - x|^2, COSINE |q/|q| - x/|x||^2 = 2 (1 - cos), a zero
- * vector staying one. estimates is queries x points, F32 or F64, any strides but 0. Over random
- * rotations they are unbiased. bounds, of the same shape, or NULL: |estimate - squared distance| is
- * at most that, for each pair with a probability of at least 1 - failure; with failure 0 always.
- * failure: 0 to below 1; not read without bounds. Queries are not rounded here. Both are
- * infinite where a query is 2^511 times as far from the points' mean as the farthest point, or
- * farther. One estimate takes about as long as a distance in fp64.
+ * vector staying one. estimates is queries x points, F32 or F64, any strides but 0. Over uniformly
+ * drawn rotations they are unbiased. bounds, of the same shape, or NULL: |estimate - squared
+ * distance| is at most that, for each pair with a probability of at least 1 - failure by the law of
+ * such rotations, which the index's come near; with failure 0 always. failure: 0 to below 1; not
+ * read without bounds. Queries are not rounded here. Both are infinite where a query is 2^511 times
+ * as far from the points' mean as the farthest point, or farther. One estimate takes about as long
+ * as a distance in fp64.
  * Errors:
  *  - ARGUMENT, SHAPE, DTYPE, NONFINITE, DEVICE, MEMORY, CANCELLED
  *  - UNSUPPORTED: a magnitude above 2^500 */
@@ -130,7 +132,8 @@ GNOMON_API gnomon_status gnomon_rabitq_estimate(gnomon_context *ctx, const gnomo
  * bits do not depend on threads, memory limit, instruction set or the division of queries into
  * calls. Working memory: the context's limit, or, where that is more, what one query takes: 16
  * bytes and 4 a thread for each of 12 k + 64 candidates (8 rerank), at least 1024 and no more than
- * points. On the CPU. Errors:
+ * points. On the CPU.
+ * Errors:
  *  - ARGUMENT: options, params; more neighbours than points that may be answers
  *  - those of gnomon_neighbors_exact */
 GNOMON_API gnomon_status gnomon_rabitq_query(gnomon_context *ctx, const gnomon_rabitq *index,

@@ -38,6 +38,6 @@ double gnomon_rabitq_quantile(int64_t n, double failure)
         else
             high = middle;
     }
-    /* the rule's error, and the rotation's share of it, lie far below this */
+    /* the rule's error lies far below this */
     return fmin(high / sqrt(d) * (1 + 1e-6), 1);
 }

@@ -76,7 +76,7 @@ static int parse(cli_neighbors *n, given *g, int argc, char **argv)
          .reals = CLI_OPEN_UNIT,
          .value = "SHARE",
          .help = "in an index of RaBitQ codes: each neighbour is found with at least this "
-                 "probability, over random rotations (default: exact answers)"},
+                 "probability, by the law of uniform rotations (default: exact answers)"},
     };
     cli_option output[CLI_ANSWER_OPTIONS], input_table[CLI_INPUT_OPTIONS],
         common[CLI_COMMON_OPTIONS];
