@@ -637,7 +637,7 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_rabitq *index,
                    GNOMON_ARG("k") " is %" PRId64 "; it must be from 1 to the index's %" PRId64
                                    " points (there is no search by radius)",
                    o->k, index->points);
-    GNOMON_FAIL_IF(!(p->recall > 0 && p->recall <= 1), ctx, GNOMON_ERROR_ARGUMENT,
+    GNOMON_FAIL_IF(p->rerank == 0 && !(p->recall > 0 && p->recall <= 1), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("params.recall") " is %g; it must be above 0 and at most 1",
                    p->recall);
     GNOMON_FAIL_IF(p->rerank != 0 && p->rerank < o->k, ctx, GNOMON_ERROR_ARGUMENT,

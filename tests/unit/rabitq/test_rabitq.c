@@ -252,6 +252,10 @@ static void refusals(void **state)
         p.recall = recalls[i];
         expect(ctx, gnomon_rabitq_query(ctx, index, &base, &w, &p, &found), GNOMON_ERROR_ARGUMENT);
     }
+    p.rerank = 2; /* recall is not read */
+    expect(ctx, gnomon_rabitq_query(ctx, index, &base, &w, &p, &found), GNOMON_OK);
+    gnomon_neighbors_free(ctx, &found);
+    found = (gnomon_neighbors){.struct_size = sizeof found};
     p.recall = 1;
     p.rerank = 1;
     expect(ctx, gnomon_rabitq_query(ctx, index, &base, &w, &p, &found), GNOMON_ERROR_ARGUMENT);
