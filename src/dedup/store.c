@@ -93,11 +93,11 @@ gnomon_status gnomon_store_append(gnomon_store *s, const void *data, int64_t byt
 {
     const char *from = data;
     while (bytes > 0) {
-        if (s->held == s->room && s->room < s->most) {
+        if (s->held == s->room && s->room >= s->most) GNOMON_TRY(gnomon_store_flush(s));
+        if (s->held == s->room) { /* after a flush, too, which may give the memory back */
             const int64_t room = s->room == 0 ? FIRST : 2 * s->room;
             GNOMON_TRY(enlarge(s, gnomon_min(room, s->most)));
         }
-        if (s->held == s->room) GNOMON_TRY(gnomon_store_flush(s));
         const int64_t some = bytes < s->room - s->held ? bytes : s->room - s->held;
         memcpy(s->data + s->held, from, (size_t)some);
         s->held += some;
