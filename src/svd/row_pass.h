@@ -1,8 +1,9 @@
-/* svd/row_pass.h: passes over dense rows, by one process or by several ranks.
+/* svd/row_pass.h: passes over rows, by one process or by several ranks.
  *
  * Rows are cut into segments of whole pieces, by the shape alone. What a pass sums over rows is
  * summed for each segment apart, and then over the segments in ascending order: so ranks, to which
- * segments are dealt out in turn, change no bit.
+ * segments are dealt out in turn, change no bit. Sparse rows are in one process, and one segment:
+ * the number of nonzeros tells where their pieces end.
  *
  * Rank 0 does all other work. Before a pass it tells the other ranks which it is, a step, and what
  * they need for it; they compute their segments, and rank 0 takes them. */

@@ -278,6 +278,53 @@ static void test_sparse(void **state)
     gnomon_context_destroy(one);
 }
 
+/* So many rows that their pieces, which end by their nonzeros, end elsewhere than those of dense
+ * rows. */
+static void test_many_sparse_rows(void **state)
+{
+    (void)state;
+    enum { MANY = 140000, WIDTH = 8, NONZEROS = 5 };
+    int64_t *offsets = calloc(MANY + 1, sizeof *offsets);
+    int64_t *indices = calloc(MANY * NONZEROS, sizeof *indices);
+    double *values = calloc(MANY * NONZEROS, sizeof *values);
+    double *dense = calloc(MANY * WIDTH, sizeof *dense), *rest = calloc(MANY, sizeof *rest);
+    uint64_t draws = 31;
+    for (int64_t i = 0; i < MANY; i++) {
+        const int64_t first = (int64_t)(draw_uniform(&draws) * (WIDTH - NONZEROS + 1));
+        for (int64_t e = i * NONZEROS, j = first; j < first + NONZEROS; e++, j++) {
+            indices[e] = j;
+            dense[i * WIDTH + j] = values[e] = draw_normal(&draws);
+        }
+        offsets[i + 1] = (i + 1) * NONZEROS;
+        rest[i] = draw_normal(&draws) + (double)(i / 20000) * dense[i * WIDTH + 3];
+    }
+    gnomon_context *ctx = context_of(2);
+    const gnomon_csr csr = {MANY, WIDTH, offsets, indices, values, GNOMON_F64};
+    const gnomon_matrix a_dense = gnomon_matrix_rowmajor(dense, GNOMON_F64, MANY, WIDTH);
+    const gnomon_matrix right = gnomon_matrix_rowmajor(rest, GNOMON_F64, MANY, 1);
+    gnomon_lstsq_options options = GNOMON_LSTSQ_OPTIONS_INIT;
+    gnomon_lstsq p = {.struct_size = sizeof p}, q = {.struct_size = sizeof q};
+    options.sketch_size = 100;
+    options.keep_residual = 1;
+    expect(ctx, gnomon_lstsq_csr(ctx, &csr, &right, &options, &p), GNOMON_OK);
+    expect(ctx, gnomon_lstsq_dense(ctx, &a_dense, &right, &options, &q), GNOMON_OK);
+    const double *y = q.x.data, *left = p.residual.data;
+    assert_true(p.converged && q.converged);
+    assert_true(distance_of(WIDTH, &p.x, 0, y) <= 1e-11 * length_of(y, WIDTH));
+    assert_true(fabs(p.target->residual - length_of(left, MANY)) <= 1e-11 * p.target->residual);
+    assert_true(fabs(p.target->residual - q.target->residual) <= 1e-11 * q.target->residual);
+    for (int64_t i = 0; i < MANY; i++)
+        assert_true(fabs(left[i] - ((const double *)q.residual.data)[i]) < 1e-9);
+    gnomon_lstsq_free(ctx, &p);
+    gnomon_lstsq_free(ctx, &q);
+    gnomon_context_destroy(ctx);
+    free(offsets);
+    free(indices);
+    free(values);
+    free(dense);
+    free(rest);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -491,6 +538,7 @@ int main(void)
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_types_and_strides),
         cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_many_sparse_rows),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_every_allocation),
         cmocka_unit_test(test_cancelled),
