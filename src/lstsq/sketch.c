@@ -94,17 +94,6 @@ static void copy_piece(const gnomon_piece *piece, const gnomon_tall *out, int64_
     }
 }
 
-static gnomon_status copy_sparse(gnomon_solver *s)
-{
-    gnomon_piece piece;
-    GNOMON_TRY(gnomon_row_source_rewind(&s->source));
-    for (;;) {
-        GNOMON_TRY(gnomon_row_source_next(&s->source, &piece));
-        if (piece.rows == 0) return GNOMON_OK;
-        copy_piece(&piece, &s->sa, piece.row);
-    }
-}
-
 static gnomon_status add_copy(void *user, const gnomon_piece *piece, int64_t row, bool first,
                               void *result)
 {
@@ -129,7 +118,7 @@ static gnomon_status take_copy(void *user, int64_t row, int64_t rows, const void
     return GNOMON_OK;
 }
 
-static gnomon_status copy_dense(gnomon_solver *s)
+static gnomon_status copy_rows(gnomon_solver *s)
 {
     const gnomon_row_pass pass = {.user = s,
                                   .add = add_copy,
@@ -142,7 +131,7 @@ static gnomon_status copy_dense(gnomon_solver *s)
 
 static gnomon_status copy_all(gnomon_solver *s)
 {
-    GNOMON_TRY(s->source.csr != NULL ? copy_sparse(s) : copy_dense(s));
+    GNOMON_TRY(copy_rows(s));
     gnomon_solver_read_b(s, 0, s->n, s->sb.data);
     return GNOMON_OK;
 }
@@ -237,7 +226,7 @@ static gnomon_status dense(gnomon_solver *s)
 gnomon_status gnomon_solver_sketch_serve(gnomon_solver *s, const gnomon_row_step *step)
 {
     gnomon_operator *op = NULL;
-    if (step->kind == GNOMON_STEP_COPY) return copy_dense(s);
+    if (step->kind == GNOMON_STEP_COPY) return copy_rows(s);
     GNOMON_TRY(gnomon_row_step_operator(&s->source, &op));
     const gnomon_status status = add_shares(s, op, step->numbers[0]);
     gnomon_operator_destroy(op);

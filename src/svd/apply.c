@@ -425,12 +425,6 @@ static bool is_zero(const gnomon_row_source *source)
     return source->sparse && source->centered && source->norm == 0;
 }
 
-/* The rows of t that belong to a piece. */
-static gnomon_tall part(const gnomon_tall *t, const gnomon_piece *piece)
-{
-    return (gnomon_tall){gnomon_tall_row(t, piece->row), piece->rows, t->cols, t->f64};
-}
-
 /* out = a in + beta out, all of them F32. */
 static gnomon_status multiply_closely(gnomon_context *ctx, const gnomon_matrix *a,
                                       const gnomon_tall *in, double beta, const gnomon_tall *out)
@@ -442,7 +436,7 @@ static gnomon_status multiply_closely(gnomon_context *ctx, const gnomon_matrix *
     return gnomon_gemm_at(ctx, GNOMON_ON_CPU, a, &b, &c, &options);
 }
 
-/* One pass of dense rows: rows of the result, or a sum over rows. */
+/* One pass: rows of the result, or a sum over rows. */
 typedef struct step {
     gnomon_row_source *source;
     gnomon_step_kind kind;
@@ -593,23 +587,13 @@ static gnomon_status serve_step(gnomon_row_source *source, const gnomon_row_step
 gnomon_status gnomon_row_source_sketch(gnomon_row_source *source, const gnomon_operator *op,
                                        int64_t row, const gnomon_tall *y)
 {
-    gnomon_piece piece;
-    if (!source->sparse) {
-        step s = {.source = source,
-                  .kind = GNOMON_STEP_SKETCH,
-                  .out = y,
-                  .op = (gnomon_operator *)(uintptr_t)op,
-                  .row = row,
-                  .cols = y->cols};
-        return lead_step(&s);
-    }
-    GNOMON_TRY(gnomon_row_source_rewind(source));
-    for (;;) {
-        GNOMON_TRY(gnomon_row_source_next(source, &piece));
-        if (piece.rows == 0) return GNOMON_OK;
-        const gnomon_tall out = part(y, &piece);
-        GNOMON_TRY(gnomon_piece_sketch(source, &piece, op, row, &out));
-    }
+    step s = {.source = source,
+              .kind = GNOMON_STEP_SKETCH,
+              .out = y,
+              .op = (gnomon_operator *)(uintptr_t)op,
+              .row = row,
+              .cols = y->cols};
+    return lead_step(&s);
 }
 
 static gnomon_status apply(gnomon_row_source *source, gnomon_step_kind kind, const gnomon_tall *w,
