@@ -301,8 +301,8 @@ static void drop(sweep *w)
 
 enum { AGAINST_B = 1, SQUARES = 2, RESIDUAL = 4, GRAM = 8 };
 
-/* Rank 0 gives the others what the sweep takes. */
-static gnomon_status meet(gnomon_solver *s, const gnomon_sweep *what)
+/* Rank 0 gives the others what the sweep takes; status: whether this rank has room for it. */
+static gnomon_status meet(gnomon_solver *s, const gnomon_sweep *what, gnomon_status status)
 {
     const gnomon_matrix *out = what->residual;
     const int64_t flags = (what->against_b ? AGAINST_B : 0) |
@@ -310,7 +310,7 @@ static gnomon_status meet(gnomon_solver *s, const gnomon_sweep *what)
                           (what->gram != NULL ? GRAM : 0);
     const int64_t numbers[6] = {what->cols, flags, out != NULL ? (int64_t)out->dtype : 0};
     GNOMON_TRY(gnomon_row_step_tell(&s->source, GNOMON_STEP_SWEEP, numbers));
-    GNOMON_TRY(gnomon_row_step_ready(&s->source, GNOMON_OK));
+    GNOMON_TRY(gnomon_row_step_ready(&s->source, status));
     if (what->in == NULL) return GNOMON_OK;
     return gnomon_row_step_share(&s->source, (void *)(uintptr_t)what->in,
                                  s->d * what->cols * (int64_t)sizeof *what->in);
@@ -321,7 +321,7 @@ gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *what)
     sweep w = {.s = s, .what = what};
     const int64_t numbers = s->d * what->cols;
     gnomon_status status = allocate(&w);
-    if (status == GNOMON_OK) status = meet(s, what);
+    if (status == GNOMON_OK) status = meet(s, what, GNOMON_OK);
     if (status == GNOMON_OK) status = run(&w, GNOMON_OK);
     if (status == GNOMON_OK) {
         if (w.transposed != NULL)
@@ -354,9 +354,7 @@ gnomon_status gnomon_sweep_serve(gnomon_solver *s, const gnomon_row_step *step)
     if (what.gram == NULL)
         status = gnomon_alloc(s->ctx, gnomon_times(s->d, cols), sizeof *in, "a factor", &in);
     what.in = in;
-    status = gnomon_row_step_ready(&s->source, status);
-    if (status == GNOMON_OK && in != NULL)
-        status = gnomon_row_step_share(&s->source, in, s->d * cols * (int64_t)sizeof *in);
+    status = meet(s, &what, status);
     if (status == GNOMON_OK) status = run(&w, allocate(&w));
     drop(&w);
     gnomon_free(s->ctx, in);

@@ -519,13 +519,14 @@ static bool is_adjoint(gnomon_step_kind kind)
     return kind == GNOMON_STEP_ADJOINT || kind == GNOMON_STEP_ADJOINT_F64;
 }
 
-/* Rank 0 gives the others what the step takes, once they have room for it. */
-static gnomon_status meet(step *s)
+/* Rank 0 gives the others what the step takes, once they have room for it; status: whether this
+ * rank has. */
+static gnomon_status meet(step *s, gnomon_status status)
 {
     gnomon_row_source *source = s->source;
     const int64_t numbers[6] = {s->cols, s->row, source->coarse};
     GNOMON_TRY(gnomon_row_step_tell(source, s->kind, numbers));
-    GNOMON_TRY(gnomon_row_step_ready(source, GNOMON_OK));
+    GNOMON_TRY(gnomon_row_step_ready(source, status));
     if (s->kind == GNOMON_STEP_SKETCH) return gnomon_row_step_operator(source, &s->op);
     if (is_adjoint(s->kind)) return gnomon_row_step_rows(source, s->in);
     const int64_t bytes = source->cols * s->cols * (int64_t)gnomon_tall_size(source->f64);
@@ -549,7 +550,7 @@ static gnomon_status run_step(step *s)
 
 static gnomon_status lead_step(step *s)
 {
-    GNOMON_TRY(meet(s));
+    GNOMON_TRY(meet(s, GNOMON_OK));
     return run_step(s);
 }
 
@@ -557,7 +558,6 @@ static gnomon_status lead_step(step *s)
 static gnomon_status serve_step(gnomon_row_source *source, const gnomon_row_step *told)
 {
     gnomon_tall in = {0};
-    gnomon_operator *op = NULL;
     step s = {.source = source,
               .kind = (gnomon_step_kind)told->kind,
               .in = &in,
@@ -569,17 +569,9 @@ static gnomon_status serve_step(gnomon_row_source *source, const gnomon_row_step
         status = gnomon_tall_make(source->ctx, source->f64,
                                   is_adjoint(s.kind) ? source->own_rows : source->cols, s.cols,
                                   false, "a factor", &in);
-    status = gnomon_row_step_ready(source, status);
-    const int64_t bytes = source->cols * s.cols * (int64_t)gnomon_tall_size(source->f64);
-    if (status == GNOMON_OK && s.kind == GNOMON_STEP_SKETCH)
-        status = gnomon_row_step_operator(source, &op);
-    else if (status == GNOMON_OK && is_adjoint(s.kind))
-        status = gnomon_row_step_rows(source, &in);
-    else if (status == GNOMON_OK)
-        status = gnomon_row_step_share(source, in.data, bytes);
-    s.op = op;
+    status = meet(&s, status);
     if (status == GNOMON_OK) status = run_step(&s);
-    gnomon_operator_destroy(op);
+    gnomon_operator_destroy(s.op);
     gnomon_tall_drop(source->ctx, &in);
     return status;
 }
@@ -717,12 +709,19 @@ static gnomon_status take_squares(void *user, int64_t row, int64_t rows, const v
     return GNOMON_OK;
 }
 
-static gnomon_status subtract(difference *d)
+/* As meet, and the pass. */
+static gnomon_status subtract(difference *d, gnomon_status status)
 {
     const gnomon_row_pass pass = {
         .user = d, .add = subtract_piece, .take = take_squares, .bytes = sizeof(double)};
     gnomon_row_source *source = d->source;
-    gnomon_status status = gnomon_alloc(
+    const int64_t numbers[6] = {d->b->cols};
+    const int64_t bytes = d->c->rows * d->c->cols * (int64_t)gnomon_tall_size(source->f64);
+    GNOMON_TRY(gnomon_row_step_tell(source, GNOMON_STEP_RESIDUAL, numbers));
+    GNOMON_TRY(gnomon_row_step_ready(source, status));
+    GNOMON_TRY(gnomon_row_step_share(source, d->c->data, bytes));
+    GNOMON_TRY(gnomon_row_step_rows(source, d->b));
+    status = gnomon_alloc(
         source->ctx,
         gnomon_times(gnomon_times((int64_t)ROWS, COLS), gnomon_context_threads(source->ctx)),
         gnomon_tall_size(source->f64), "tiles", &d->tiles);
@@ -735,13 +734,7 @@ gnomon_status gnomon_row_source_residual(gnomon_row_source *source, const gnomon
                                          const gnomon_tall *c, double *residual)
 {
     difference d = {.source = source, .b = b, .c = c};
-    const int64_t numbers[6] = {b->cols};
-    const int64_t bytes = c->rows * c->cols * (int64_t)gnomon_tall_size(source->f64);
-    GNOMON_TRY(gnomon_row_step_tell(source, GNOMON_STEP_RESIDUAL, numbers));
-    GNOMON_TRY(gnomon_row_step_ready(source, GNOMON_OK));
-    GNOMON_TRY(gnomon_row_step_share(source, c->data, bytes));
-    GNOMON_TRY(gnomon_row_step_rows(source, b));
-    GNOMON_TRY(subtract(&d));
+    GNOMON_TRY(subtract(&d, GNOMON_OK));
     *residual = sqrt(d.sum);
     return GNOMON_OK;
 }
@@ -755,12 +748,7 @@ static gnomon_status serve_residual(gnomon_row_source *source, const gnomon_row_
     if (status == GNOMON_OK)
         status = gnomon_tall_make(source->ctx, source->f64, source->cols, told->numbers[0], false,
                                   "a factor", &c);
-    status = gnomon_row_step_ready(source, status);
-    if (status == GNOMON_OK)
-        status = gnomon_row_step_share(source, c.data,
-                                       c.rows * c.cols * (int64_t)gnomon_tall_size(source->f64));
-    if (status == GNOMON_OK) status = gnomon_row_step_rows(source, &b);
-    if (status == GNOMON_OK) status = subtract(&d);
+    status = subtract(&d, status);
     gnomon_tall_drop(source->ctx, &b);
     gnomon_tall_drop(source->ctx, &c);
     return status;
