@@ -143,12 +143,11 @@ static gnomon_matrix transposed(const gnomon_tall *t)
 }
 
 /* S A is the projection of A's columns, whose coordinates come in pieces; so is S b. A segment's
- * share of both, S A first. */
+ * share of both, S b behind S A; the first one's goes straight to s->sa and s->sb. */
 typedef struct shares {
     gnomon_solver *s;
     gnomon_operator *op;
     int64_t k;
-    int first_segment; /* has its address for the first segment's place, s->sa and s->sb */
 } shares;
 
 static gnomon_status add_to(const shares *x, const gnomon_matrix *points, int64_t row, double beta,
@@ -167,10 +166,9 @@ static gnomon_status add_share(void *user, const gnomon_piece *piece, int64_t ro
 {
     const shares *x = user;
     gnomon_solver *s = x->s;
-    const bool in_place = result == &x->first_segment;
-    const gnomon_tall sa = {in_place ? s->sa.data : result, x->k, s->d, true};
-    const gnomon_tall sb = {in_place ? s->sb.data : (double *)result + x->k * s->d, x->k, s->m,
-                            true};
+    const gnomon_tall sa = {result, x->k, s->d, true};
+    const gnomon_tall sb = {result == s->sa.data ? s->sb.data : (double *)result + x->k * s->d,
+                            x->k, s->m, true};
     const double beta = first ? 0 : 1;
     gnomon_tall lines = {0};
     gnomon_matrix points = gnomon_matrix_transposed(&piece->dense);
@@ -186,8 +184,8 @@ static gnomon_status add_share(void *user, const gnomon_piece *piece, int64_t ro
 
 static void *place_share(void *user, int64_t row)
 {
-    shares *x = user;
-    return row == 0 ? &x->first_segment : NULL;
+    const shares *x = user;
+    return row == 0 ? x->s->sa.data : NULL;
 }
 
 static gnomon_status take_share(void *user, int64_t row, int64_t rows, const void *result, bool own)
