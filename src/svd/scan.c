@@ -206,18 +206,22 @@ static gnomon_status scan_divided(gnomon_row_source *s)
     return GNOMON_OK;
 }
 
+static gnomon_status scan_once(gnomon_row_source *s)
+{
+    return gnomon_row_divided(s) ? scan_divided(s) : scan_all(s);
+}
+
 gnomon_status gnomon_row_source_scan(gnomon_row_source *s)
 {
-    if (gnomon_row_serves(s)) return scan_divided(s);
+    if (gnomon_row_serves(s)) return scan_once(s);
     if (s->centered) {
         GNOMON_TRY(gnomon_center_find(s));
         if (s->sparse) return GNOMON_OK; /* norm and scaling are known by that */
     }
     const int before = s->exponent;
-    GNOMON_TRY(gnomon_row_divided(s) ? scan_divided(s) : scan_all(s));
+    GNOMON_TRY(scan_once(s));
     s->exponent = gnomon_row_source_exponent(s->f64, s->largest);
-    if (s->exponent == before) return GNOMON_OK;
-    return gnomon_row_divided(s) ? scan_divided(s) : scan_all(s);
+    return s->exponent == before ? GNOMON_OK : scan_once(s);
 }
 
 gnomon_status gnomon_row_source_note(gnomon_row_source *s, const gnomon_piece *piece)
