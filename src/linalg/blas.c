@@ -22,14 +22,11 @@ typedef void (*dgemm_fn)(int, int, int, int, int, int, double, const double *, i
                          int, double, double *, int);
 typedef void (*dsyrk_fn)(int, int, int, int, int, double, const double *, int, double, double *,
                          int);
-typedef void (*strsm_fn)(int, int, int, int, int, int, int, float, const float *, int, float *,
-                         int);
-typedef void (*dtrsm_fn)(int, int, int, int, int, int, int, double, const double *, int, double *,
-                         int);
-typedef void (*strmm_fn)(int, int, int, int, int, int, int, float, const float *, int, float *,
-                         int);
-typedef void (*dtrmm_fn)(int, int, int, int, int, int, int, double, const double *, int, double *,
-                         int);
+/* trsm and trmm */
+typedef void (*striangle_fn)(int, int, int, int, int, int, int, float, const float *, int, float *,
+                             int);
+typedef void (*dtriangle_fn)(int, int, int, int, int, int, int, double, const double *, int,
+                             double *, int);
 typedef void (*dtrtri_fn)(const char *, const char *, const int *, double *, const int *, int *,
                           size_t, size_t);
 typedef void (*dpotrf_fn)(const char *, const int *, double *, const int *, int *, size_t);
@@ -58,10 +55,8 @@ static struct {
     sgemm_fn sgemm;
     dgemm_fn dgemm;
     dsyrk_fn dsyrk;
-    strsm_fn strsm;
-    dtrsm_fn dtrsm;
-    strmm_fn strmm;
-    dtrmm_fn dtrmm;
+    striangle_fn strsm, strmm;
+    dtriangle_fn dtrsm, dtrmm;
     dtrtri_fn dtrtri;
     dpotrf_fn dpotrf;
     gelqf_fn gelqf[2]; /* single, double */
@@ -315,15 +310,27 @@ bool gnomon_blas_cholesky(int64_t n, double *a)
     return info == 0;
 }
 
-void gnomon_blas_divide(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb)
+/* B R^-1 by trsm, or B R by trmm. */
+static void by_triangle(dtriangle_fn by_f64, striangle_fn by_f32, bool f64, int64_t m, int64_t n,
+                        const void *r, void *b, int64_t ldb)
 {
     keep_to_one_thread();
     if (f64)
-        blas.dtrsm(ROW_MAJOR, RIGHT, UPPER, NO_TRANSPOSE, NON_UNIT, (int)m, (int)n, 1.0, r, (int)n,
-                   b, (int)ldb);
+        by_f64(ROW_MAJOR, RIGHT, UPPER, NO_TRANSPOSE, NON_UNIT, (int)m, (int)n, 1.0, r, (int)n, b,
+               (int)ldb);
     else
-        blas.strsm(ROW_MAJOR, RIGHT, UPPER, NO_TRANSPOSE, NON_UNIT, (int)m, (int)n, 1.0F, r, (int)n,
-                   b, (int)ldb);
+        by_f32(ROW_MAJOR, RIGHT, UPPER, NO_TRANSPOSE, NON_UNIT, (int)m, (int)n, 1.0F, r, (int)n, b,
+               (int)ldb);
+}
+
+void gnomon_blas_divide(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb)
+{
+    by_triangle(blas.dtrsm, blas.strsm, f64, m, n, r, b, ldb);
+}
+
+void gnomon_blas_triangle(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb)
+{
+    by_triangle(blas.dtrmm, blas.strmm, f64, m, n, r, b, ldb);
 }
 
 void gnomon_blas_divide_rows(int64_t n, int64_t rows, const double *r, double *b)
@@ -342,17 +349,6 @@ bool gnomon_blas_invert(int64_t n, double *r)
     keep_to_one_thread();
     blas.dtrtri("L", "N", &size, r, &size, &info, 1, 1);
     return info == 0;
-}
-
-void gnomon_blas_triangle(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb)
-{
-    keep_to_one_thread();
-    if (f64)
-        blas.dtrmm(ROW_MAJOR, RIGHT, UPPER, NO_TRANSPOSE, NON_UNIT, (int)m, (int)n, 1.0, r, (int)n,
-                   b, (int)ldb);
-    else
-        blas.strmm(ROW_MAJOR, RIGHT, UPPER, NO_TRANSPOSE, NON_UNIT, (int)m, (int)n, 1.0F, r, (int)n,
-                   b, (int)ldb);
 }
 
 /* What a workspace query left in the first place. */

@@ -230,6 +230,7 @@ typedef struct blocks {
     const gnomon_tall *a, *out;
     const void *m;
     int64_t col, slice;
+    bool inverted; /* m is a triangle's inverse */
     double *scratch;
 } blocks;
 
@@ -253,21 +254,16 @@ static void divide_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const blocks *b = arg;
-    const int64_t row = task * b->slice;
-    gnomon_blas_divide(b->a->f64, gnomon_min(b->slice, b->a->rows - row), b->a->cols, b->m,
-                       gnomon_tall_row(b->a, row), b->a->cols);
+    const int64_t row = task * b->slice, rows = gnomon_min(b->slice, b->a->rows - row);
+    if (b->inverted)
+        gnomon_blas_triangle(b->a->f64, rows, b->a->cols, b->m, gnomon_tall_row(b->a, row),
+                             b->a->cols);
+    else
+        gnomon_blas_divide(b->a->f64, rows, b->a->cols, b->m, gnomon_tall_row(b->a, row),
+                           b->a->cols);
 }
 
-static void triangle_block(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const blocks *b = arg;
-    const int64_t row = task * b->slice;
-    gnomon_blas_triangle(b->a->f64, gnomon_min(b->slice, b->a->rows - row), b->a->cols, b->m,
-                         gnomon_tall_row(b->a, row), b->a->cols);
-}
-
-static void triangle_block_f64(void *arg, int64_t task, int worker)
+static void divide_block_f64(void *arg, int64_t task, int worker)
 {
     const blocks *b = arg;
     const int64_t row = task * b->slice, rows = gnomon_min(b->slice, b->a->rows - row);
@@ -296,16 +292,17 @@ static gnomon_status invert(gnomon_context *ctx, const gnomon_tall *t, const dou
     return GNOMON_OK;
 }
 
-static gnomon_status divide_by(gnomon_context *ctx, const gnomon_tall *t, const double *r,
-                               void (*block)(void *, int64_t, int))
+/* m: the triangle, or where inverted its inverse. */
+static gnomon_status divide_by(gnomon_context *ctx, const gnomon_tall *t, const double *m,
+                               bool inverted)
 {
     void *converted = NULL;
-    blocks b = {.a = t, .slice = slice_of(t)};
+    blocks b = {.a = t, .slice = slice_of(t), .inverted = inverted};
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(t->cols, t->cols), gnomon_tall_size(t->f64),
                             "a triangle", &converted));
-    gnomon_f64_to_type(t->f64, t->cols * t->cols, r, converted);
+    gnomon_f64_to_type(t->f64, t->cols * t->cols, m, converted);
     b.m = converted;
-    gnomon_parallel(ctx, block_count(t), block, &b);
+    gnomon_parallel(ctx, block_count(t), divide_block, &b);
     gnomon_free(ctx, converted);
     return GNOMON_OK;
 }
@@ -316,8 +313,7 @@ gnomon_status gnomon_tall_divide(gnomon_context *ctx, const gnomon_tall *t, cons
     bool there = false;
     gnomon_status status = GNOMON_OK;
     if (!t->f64 && t->cols >= INVERTED_COLS) status = invert(ctx, t, r, &inverse, &there);
-    if (status == GNOMON_OK)
-        status = divide_by(ctx, t, there ? inverse : r, there ? triangle_block : divide_block);
+    if (status == GNOMON_OK) status = divide_by(ctx, t, there ? inverse : r, there);
     gnomon_free(ctx, inverse);
     return status;
 }
@@ -332,7 +328,7 @@ gnomon_status gnomon_tall_divide_f64(gnomon_context *ctx, const gnomon_tall *t, 
         status = gnomon_alloc(ctx, gnomon_times(gnomon_context_threads(ctx) * b.slice, t->cols),
                               sizeof *b.scratch, "blocks of rows", &b.scratch);
     b.m = inverse;
-    if (status == GNOMON_OK && *done) gnomon_parallel(ctx, block_count(t), triangle_block_f64, &b);
+    if (status == GNOMON_OK && *done) gnomon_parallel(ctx, block_count(t), divide_block_f64, &b);
     gnomon_free(ctx, b.scratch);
     gnomon_free(ctx, inverse);
     return status;
