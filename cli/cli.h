@@ -453,14 +453,17 @@ typedef struct cli_rank_rows {
     const gnomon_data_info *info;
     int64_t rows;              /* of this rank, in all */
     int64_t stretch, at, left; /* the next stretch; where it stands, and how many are left there */
+    int streams;               /* 1: they come piece by piece; 0: they are in memory */
     double seconds;            /* that reading took */
 } cli_rank_rows;
 /* Under --comm, for the file that p has open. -1 or an exit code. */
 int cli_rank_rows_begin(cli_app *app, const char *path, const cli_points *p, cli_rank_rows *r);
-/* They as the library wants them, in type dtype. */
+/* Sets r->streams, on all ranks alike, and where they fit well into 'budget' bytes reads them in
+ * type dtype to p->data and p->dense. -1 or an exit code, on all ranks. */
+int cli_rank_rows_hold(cli_rank_rows *r, const char *path, gnomon_dtype dtype, int64_t budget,
+                       cli_points *p);
+/* They as the library wants them piece by piece, in type dtype. */
 gnomon_svd_rows cli_rank_rows_stream(cli_rank_rows *r, gnomon_dtype dtype);
-/* They in memory: p->data and p->dense. -1 or an exit code, on all ranks. */
-int cli_rank_rows_load(cli_rank_rows *r, const char *path, gnomon_dtype dtype, cli_points *p);
 /* After the library's call: -1, or the exit code of all. Rank 0 tells what is wrong. */
 int cli_rank_rows_end(cli_app *app, gnomon_status status, const char *path);
 /* The exit code of all: what rank 0 ends with, once it has written; the others give -1. */

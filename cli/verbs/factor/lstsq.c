@@ -204,22 +204,16 @@ static int solve_divided(cli_app *app, request *r, const char *const *inputs, cl
 {
     const double begin = cli_seconds();
     gnomon_status status;
-    const double bytes =
-        (double)rows->rows * (double)a->info.cols * (double)gnomon_dtype_size(a->info.dtype);
     r->options.comm = &app->comm;
-    /* all ranks read in the same way: rank 0 has as many rows as any */
-    int64_t streams = bytes > 0.5 * (double)budget;
-    status = gnomon_comm_broadcast(app->ctx, &app->comm, &streams, sizeof streams);
-    if (status != GNOMON_OK) return cli_fail_status(app, status);
-    facts->held = streams ? "pieces" : "memory";
-    if (streams) {
+    const int code = cli_rank_rows_hold(rows, inputs[0], a->info.dtype, budget, a);
+    if (code >= 0) return code;
+    if (rows->streams) {
         const gnomon_svd_rows stream = cli_rank_rows_stream(rows, a->info.dtype);
         status = gnomon_lstsq_stream(app->ctx, &stream, right, &r->options, out);
     } else {
-        const int code = cli_rank_rows_load(rows, inputs[0], a->info.dtype, a);
-        if (code >= 0) return code;
         status = gnomon_lstsq_dense(app->ctx, &a->dense, right, &r->options, out);
     }
+    facts->held = rows->streams ? "pieces" : "memory";
     facts->read_seconds += rows->seconds;
     facts->solve_seconds = cli_seconds() - begin - rows->seconds;
     return cli_rank_rows_end(app, status, inputs[cli_error_about(app, "b")]);

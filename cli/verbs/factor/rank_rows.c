@@ -90,9 +90,17 @@ static int load(cli_rank_rows *r, const char *path, gnomon_dtype dtype, cli_poin
     return -1;
 }
 
-int cli_rank_rows_load(cli_rank_rows *r, const char *path, gnomon_dtype dtype, cli_points *p)
+int cli_rank_rows_hold(cli_rank_rows *r, const char *path, gnomon_dtype dtype, int64_t budget,
+                       cli_points *p)
 {
-    return cli_comm_agree(r->app, load(r, path, dtype, p));
+    cli_app *app = r->app;
+    const double bytes = (double)r->rows * (double)r->info->cols * (double)gnomon_dtype_size(dtype);
+    /* all ranks read in the same way: rank 0 has as many rows as any */
+    r->streams = bytes > 0.5 * (double)budget;
+    const gnomon_status status =
+        gnomon_comm_broadcast(app->ctx, &app->comm, &r->streams, sizeof r->streams);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    return r->streams ? -1 : cli_comm_agree(app, load(r, path, dtype, p));
 }
 
 int cli_rank_rows_end(cli_app *app, gnomon_status status, const char *path)

@@ -230,25 +230,19 @@ static int factor_divided(cli_app *app, request *r, const char *path, cli_points
                           cli_rank_rows *rows, gnomon_svd *svd, cli_svd_facts *facts)
 {
     const gnomon_dtype dtype = cli_work_dtype(r->output_dtype, &p->info);
-    const double budget = (double)(app->memory - CLI_OVERHEAD_BYTES), begin = cli_seconds();
+    const double begin = cli_seconds();
     gnomon_status status;
-    const double bytes =
-        (double)rows->rows * (double)p->info.cols * (double)gnomon_dtype_size(dtype);
     r->options.dtype = dtype;
     r->options.comm = &app->comm;
-    /* all ranks read in the same way: rank 0 has as many rows as any */
-    int64_t streams = bytes > 0.5 * budget;
-    status = gnomon_comm_broadcast(app->ctx, &app->comm, &streams, sizeof streams);
-    if (status != GNOMON_OK) return cli_fail_status(app, status);
-    facts->held = streams ? "pieces" : "memory";
-    if (streams) {
+    const int code = cli_rank_rows_hold(rows, path, dtype, app->memory - CLI_OVERHEAD_BYTES, p);
+    if (code >= 0) return code;
+    if (rows->streams) {
         const gnomon_svd_rows stream = cli_rank_rows_stream(rows, dtype);
         status = gnomon_svd_stream(app->ctx, &stream, &r->options, svd);
     } else {
-        const int code = cli_rank_rows_load(rows, path, dtype, p);
-        if (code >= 0) return code;
         status = gnomon_svd_dense(app->ctx, &p->dense, &r->options, svd);
     }
+    facts->held = rows->streams ? "pieces" : "memory";
     facts->read_seconds = rows->seconds;
     facts->svd_seconds = cli_seconds() - begin - rows->seconds;
     return cli_rank_rows_end(app, status, path);
