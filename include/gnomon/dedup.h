@@ -264,6 +264,7 @@ GNOMON_API const gnomon_dedup_pair *gnomon_dedup_pairs(gnomon_dedup *dedup, int6
  * temporary file that replaces it at the end.
  * Errors: ARGUMENT (keep_raw is not HELD; before gnomon_dedup_run), IO, NOT_FOUND. */
 GNOMON_API gnomon_status gnomon_dedup_write(gnomon_dedup *dedup, const char *path);
+
 /* ---- the n-grams of one text ---- */
 
 /* The distinct n-grams of the text [text, text + bytes) as hashes of 64 bits, ascending; of the

@@ -49,7 +49,7 @@ def _rows(values: Any, column: str) -> np.ndarray:
 def _first(data: Any, column: str) -> np.ndarray:
     for batch in data.select_columns([column]).iter_batches(batch_size=1, batch_format="numpy", prefetch_batches=0):
         return _rows(batch[column], column)
-    raise ValueError("the dataset has no rows; n_components must be an operator then")
+    raise ValueError("data has no rows: the type of its vectors is not known")
 
 
 def _with(data: Any, column: str, output: str, function: Any) -> Any:
