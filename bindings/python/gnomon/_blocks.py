@@ -5,6 +5,8 @@ the rows are divided.
 """
 from __future__ import annotations
 
+import inspect
+import os
 from typing import Any, Iterable, Optional
 
 import numpy as np
@@ -14,7 +16,7 @@ from ._arrays import is_sparse
 from ._operator import Operator
 
 # the options of `gnomon.dedup` that a signature file is made with; the others are for those who merge
-SIGNED = ("ngram", "characters", "lower", "punctuation", "normalize", "weighted")
+_SIGNED = ("ngram", "characters", "lower", "punctuation", "normalize", "weighted")
 
 
 class _Shape:
@@ -85,14 +87,19 @@ def pairs(x: tuple[np.ndarray, Any], y: Optional[tuple[np.ndarray, Any]],
 
 def in_order(numbers: np.ndarray, X: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """The rows in the order of their numbers, none of which may stand twice."""
+    numbers = _integers(numbers, name)
+    order = np.argsort(numbers, kind="stable")
+    numbers = numbers[order]
+    _once(numbers, name)
+    return numbers, X[order]
+
+
+def _integers(numbers: np.ndarray, name: str) -> np.ndarray:
     if numbers.dtype.kind not in "iu":
         raise TypeError(f"{name} must be a column of integers, not of {numbers.dtype}")
     if len(numbers) and numbers.max() > np.iinfo(np.int64).max:
         raise ValueError(f"{name} has {numbers.max()}; it must be below 2^63")
-    order = np.argsort(numbers, kind="stable")
-    numbers = numbers[order].astype(np.int64)
-    _once(numbers, name)
-    return numbers, X[order]
+    return numbers.astype(np.int64)
 
 
 def _once(numbers: np.ndarray, name: str) -> None:
@@ -110,8 +117,27 @@ def transformed(estimator: Any, X: np.ndarray) -> np.ndarray:
     return np.asarray(made)
 
 
+def signing(folder: Any, n_jobs: int, options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The folder of signature files, which is made, and the options of signing and of merging; what neither takes is told before."""
+    counted = {"n_jobs": n_jobs, **{name: options[name] for name in _SIGNED if name in options}}
+    merging = {name: value for name, value in options.items() if name not in _SIGNED}
+    inspect.signature(_dedup.dedup_merge).bind([], **merging)
+    folder = os.path.abspath(os.fspath(folder))
+    os.makedirs(folder, exist_ok=True)
+    return folder, counted, merging
+
+
+def numbers_of(column: Any, name: str) -> np.ndarray:
+    """The rows' numbers of an Arrow column; none may be null."""
+    if column.null_count:
+        raise ValueError(f"{name} has a null; every row must have a number")
+    numbers: np.ndarray = column.to_numpy()
+    return numbers
+
+
 def sign(texts: Any, numbers: np.ndarray, path: str, options: dict[str, Any], name: str) -> None:
     """Signs texts that have numbers, in whose order `merge_signed` has them."""
+    numbers = _integers(numbers, name)
     if len(numbers) and numbers.min() < 0:
         raise ValueError(f"{name} has {numbers.min()}; it must be 0 or more")
     _dedup.dedup_sign(texts, path, names=[f"{number:019d}" for number in numbers.tolist()], **options)

@@ -7,7 +7,6 @@ without have other last bits.
 """
 from __future__ import annotations
 
-import inspect
 import os
 from typing import Any, Iterator, Optional, Union
 
@@ -295,10 +294,8 @@ def dedup(texts: Any, folder: Any, *, n_jobs: int = 1, **options: Any) -> Any:
     """
     if not hasattr(texts, "to_delayed"):
         raise TypeError(f"texts must be a bag or series of dask's, not {type(texts).__name__}")
-    counted = {"n_jobs": n_jobs, **{name: options.pop(name) for name in _blocks.SIGNED if name in options}}
-    inspect.signature(_dedup.dedup_merge).bind([], **options)  # what it doesn't take is told before texts are signed
-    os.makedirs(folder, exist_ok=True)
+    folder, counted, merging = _blocks.signing(folder, n_jobs, options)
     sign = dask.delayed(_sign)
-    paths = dask.compute(*(sign(part, os.path.join(os.fspath(folder), f"part-{i:09d}.sig"), i, counted)
+    paths = dask.compute(*(sign(part, os.path.join(folder, f"part-{i:09d}.sig"), i, counted)
                            for i, part in enumerate(texts.to_delayed())))
-    return _dedup.dedup_merge(paths, **options)[0]
+    return _dedup.dedup_merge(paths, **merging)[0]

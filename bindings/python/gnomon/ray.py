@@ -10,7 +10,6 @@ integers holds it, each once: ties are decided by it, as by a row's place in the
 """
 from __future__ import annotations
 
-import inspect
 import os
 from typing import Any, Iterator, Optional, Union
 
@@ -18,7 +17,7 @@ import numpy as np
 import ray
 import ray.data
 
-from . import _blocks, _dedup, _factor, _search, _sketch
+from . import _blocks, _factor, _search, _sketch
 from ._arrays import integer
 from ._operator import Operator
 
@@ -252,9 +251,7 @@ def svd(data: ray.data.Dataset, n_components: Optional[int] = None, *, column: s
 def _signed(batch: Any, folder: str, column: str, id: str, options: dict[str, Any]) -> Any:
     if not batch.num_rows:
         return {"path": np.empty(0, object)}
-    if batch[id].null_count:
-        raise ValueError(f"column {id!r} has a null; every document must have a number")
-    numbers = batch[id].to_numpy()
+    numbers = _blocks.numbers_of(batch[id], f"column {id!r}")
     path = os.path.join(folder, f"part-{int(numbers.min()):019d}.sig")
     _blocks.sign(batch[column], numbers, path, options, f"column {id!r}")
     return {"path": np.array([path], object)}
@@ -287,13 +284,10 @@ def dedup(data: ray.data.Dataset, folder: Any, *, column: str = "text", id: str 
         Its documents are told by their numbers; ``representatives`` has one for each, in the order of their numbers.
     """
     _check(data, "data", column, id)
-    counted = {"n_jobs": n_jobs, **{name: options.pop(name) for name in _blocks.SIGNED if name in options}}
-    inspect.signature(_dedup.dedup_merge).bind([], **options)  # what it doesn't take is told before texts are signed
-    folder = os.path.abspath(os.fspath(folder))
-    os.makedirs(folder, exist_ok=True)
+    folder, counted, merging = _blocks.signing(folder, n_jobs, options)
     signed = data.select_columns([id, column]).map_batches(_signed, batch_format="pyarrow", batch_size=None,
                                                            fn_args=(folder, column, id, counted))
-    found, ids = _blocks.merge_signed([row["path"] for row in signed.iter_rows()], options, f"column {id!r}")
+    found, ids = _blocks.merge_signed([row["path"] for row in signed.iter_rows()], merging, f"column {id!r}")
     held, kept = ray.put(ids), ray.put(found.representatives)
 
     def mark(batch: Any) -> Any:

@@ -10,7 +10,6 @@ are told by number, a column of integers holds it, each once: ties are decided b
 """
 from __future__ import annotations
 
-import inspect
 import io
 import os
 from typing import Any, Iterator, Optional, Union
@@ -21,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from . import _blocks, _dedup, _factor, _search, _sketch
+from . import _blocks, _factor, _search, _sketch
 from ._arrays import integer
 from ._operator import Operator
 
@@ -51,6 +50,14 @@ def _vectors(frame: Any, column: str, name: str = "frame") -> tuple[Any, np.dtyp
     if dtype is None:
         raise TypeError(f"{name}'s column {column!r} is of {kind.simpleString()}; it must be one of arrays of numbers or of vectors")
     return values, np.dtype(dtype)
+
+
+def _number(frame: Any, id: str, name: str) -> Any:
+    """The column of rows' numbers."""
+    number, kind = _column(frame, id, name), frame.schema[id].dataType
+    if not isinstance(kind, (T.ByteType, T.ShortType, T.IntegerType, T.LongType)):
+        raise TypeError(f"{name}'s column {id!r} is of {kind.simpleString()}; it must be one of integers")
+    return number.cast("long")
 
 
 def _width(frame: Any, values: Any, column: str) -> int:
@@ -124,19 +131,14 @@ def _blocked(frame: Any, column: str, id: str, block_rows: int, name: str) -> tu
 
     A row's block is chosen by its number alone, so that a task that is done again finds the same blocks."""
     values, _ = _vectors(frame, column, name)
-    numbers = _column(frame, id, name)
-    if not isinstance(frame.schema[id].dataType, (T.ByteType, T.ShortType, T.IntegerType, T.LongType)):
-        raise TypeError(f"{name}'s column {id!r} is of {frame.schema[id].dataType.simpleString()}; it must be one of integers")
+    number = _number(frame, id, name)
     count = frame.count()
     blocks = max(1, -(-count // block_rows))
 
     def packed(table: Any) -> Any:
-        if table["number"].null_count:
-            raise ValueError(f"column {id!r} has a null; every row must have a number")
-        ids, X = _blocks.in_order(table["number"].to_numpy(), _rows(table["row"], column), f"column {id!r}")
+        ids, X = _blocks.in_order(_blocks.numbers_of(table["number"], f"column {id!r}"), _rows(table["row"], column), f"column {id!r}")
         return pa.table({"block": [table["block"][0].as_py()], "numbers": [_dumped(ids)], "rows": [_dumped(X)]})
 
-    number = numbers.cast("long")
     rows = frame.select(F.pmod(F.xxhash64(number), F.lit(blocks)).alias("block"), number.alias("number"), values.alias("row"))
     return rows.groupBy("block").applyInArrow(packed, _BLOCK), blocks, count
 
@@ -355,11 +357,8 @@ def dedup(frame: DataFrame, folder: Any, *, column: str = "text", id: str = "id"
     found : Dedup
         Its documents are told by their numbers; ``representatives`` has one for each, in the order of their numbers.
     """
-    texts, numbers = _column(frame, column, "frame"), _column(frame, id, "frame")
-    counted = {"n_jobs": n_jobs, **{name: options.pop(name) for name in _blocks.SIGNED if name in options}}
-    inspect.signature(_dedup.dedup_merge).bind([], **options)  # what it doesn't take is told before texts are signed
-    folder = os.path.abspath(os.fspath(folder))
-    os.makedirs(folder, exist_ok=True)
+    texts, number = _column(frame, column, "frame"), _number(frame, id, "frame")
+    folder, counted, merging = _blocks.signing(folder, n_jobs, options)
 
     def signed(batches: Iterator[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
@@ -368,13 +367,11 @@ def dedup(frame: DataFrame, folder: Any, *, column: str = "text", id: str = "id"
         if not held:
             return
         table = pa.Table.from_batches(held)
-        if table["number"].null_count:
-            raise ValueError(f"column {id!r} has a null; every document must have a number")
         path = os.path.join(folder, f"part-{task.partitionId():09d}.sig")
-        _blocks.sign(table["text"], table["number"].to_numpy(), path, counted, f"column {id!r}")
+        _blocks.sign(table["text"], _blocks.numbers_of(table["number"], f"column {id!r}"), path, counted, f"column {id!r}")
         yield pa.RecordBatch.from_arrays([pa.array([path])], names=["path"])
 
-    made = frame.select(texts.alias("text"), numbers.cast("long").alias("number")).mapInArrow(signed, "path string")
-    found, ids = _blocks.merge_signed([row[0] for row in made.collect()], options, f"column {id!r}")
+    made = frame.select(texts.alias("text"), number.alias("number")).mapInArrow(signed, "path string")
+    found, ids = _blocks.merge_signed([row[0] for row in made.collect()], merging, f"column {id!r}")
     marks = frame.sparkSession.createDataFrame(pa.table({id: ids, output: found.representatives}))
     return frame.drop(output).join(marks, id), found

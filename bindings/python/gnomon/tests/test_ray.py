@@ -89,6 +89,8 @@ def test_what_does_not_fit(tmp_path):
                          (X, np.arange(307) + 0.5, "must be a column of integers")):
         with pytest.raises(Exception, match=says):
             on_ray.kneighbors(table(x, ids=ids)).materialize()
+    with pytest.raises(Exception, match="must be a column of integers"):
+        on_ray.dedup(ray.data.from_items([{"id": 0.5, "text": "a"}]), tmp_path)
     with pytest.raises(Exception, match="list of numbers"):
         on_ray.sketch(ray.data.from_arrow(pa.table({"features": [[1.0], [1.0, 2.0]]})), gnomon.operator(1, 1)).materialize()
 

@@ -94,6 +94,8 @@ def test_what_does_not_fit(spark, tmp_path):
         on_spark.sketch(frame, 8, column="id")
     with pytest.raises(TypeError, match="'features' is of array<float>; it must be one of integers"):
         on_spark.kneighbors(frame, id="features")
+    with pytest.raises(TypeError, match="'features' is of array<float>; it must be one of integers"):
+        on_spark.dedup(frame, tmp_path, column="id", id="features")
     with pytest.raises(ValueError, match="is given, but"):
         on_spark.sketch(frame, gnomon.operator(8, 41), kind="sjlt")
     with pytest.raises(ValueError, match="n_neighbors is 307; there are 306"):
