@@ -144,10 +144,10 @@ void gnomon_inverted_fill_block(const gnomon_inverted *x, int64_t first, int64_t
 }
 
 void gnomon_inverted_take_most(const gnomon_inverted *x, const float *block, int64_t count,
-                               float *most)
+                               int64_t from, int64_t to, float *most)
 {
     for (int64_t i = 0; i < count; i++)
-        for (int64_t c = 0; c < x->width; c++) {
+        for (int64_t c = from; c < to; c++) {
             const float size = fabsf(block[i * x->width + c]);
             if (size > most[c]) most[c] = size;
         }
@@ -213,11 +213,8 @@ static void take_most_of(void *arg, int64_t task, int worker)
     (void)worker;
     const filling *f = arg;
     const gnomon_inverted *x = f->x;
-    for (int64_t i = 0; i < x->rows.count; i++)
-        for (int64_t c = task * GNOMON_LANES; c < (task + 1) * GNOMON_LANES; c++) {
-            const float size = fabsf(x->block[i * x->width + c]);
-            if (size > f->most[c]) f->most[c] = size;
-        }
+    const int64_t from = task * GNOMON_LANES;
+    gnomon_inverted_take_most(x, x->block, x->rows.count, from, from + GNOMON_LANES, f->most);
 }
 
 static void fill_codes_of(void *arg, int64_t task, int worker)

@@ -65,9 +65,9 @@ gnomon_status gnomon_inverted_begin(gnomon_context *ctx, gnomon_metric metric, g
 void gnomon_inverted_fill_block(const gnomon_inverted *index, int64_t first, int64_t count,
                                 float *block, float *heavy);
 /* The step of each column of the block is 1 / 127 of its largest magnitude, at least 2^-100. Takes
- * so many rows of the block into 'most', width of them, zeros at first. */
+ * columns [from, to) of so many rows of the block into 'most', width of them, zeros at first. */
 void gnomon_inverted_take_most(const gnomon_inverted *index, const float *block, int64_t count,
-                               float *most);
+                               int64_t from, int64_t to, float *most);
 /* The steps, used - heavy_from of them, by these. */
 void gnomon_inverted_set_steps(const gnomon_inverted *index, const float *most, float *steps);
 /* The codes of columns [from, to) of the block for its rows [first, first + count); column 'from'

@@ -401,7 +401,7 @@ static gnomon_status write_block(gnomon_sparse_builder *b, const gnomon_inverted
     for (int64_t at = 0; at < n && row > 0 && status == GNOMON_OK; at += most) {
         const int64_t here = gnomon_min(most, n - at);
         gnomon_inverted_fill_block(x, at, here, block, heavy + at);
-        gnomon_inverted_take_most(x, block, here, largest);
+        gnomon_inverted_take_most(x, block, here, 0, x->width, largest);
         status = gnomon_stream_out_put(stream, block, here * row);
     }
     gnomon_free(b->ctx, block);

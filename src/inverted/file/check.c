@@ -143,7 +143,7 @@ static gnomon_status check_codes(checker *c, const gnomon_inverted *x)
         status = gnomon_alloc(c->ctx, columns, sizeof *steps, "columns", &steps);
     if (status == GNOMON_OK) status = gnomon_alloc_zero(c->ctx, padded, 1, "columns", &codes);
     if (status == GNOMON_OK) {
-        gnomon_inverted_take_most(x, x->block, n, most);
+        gnomon_inverted_take_most(x, x->block, n, 0, x->width, most);
         gnomon_inverted_set_steps(x, most, steps);
         compare(c, GNOMON_SECTION_STEPS, steps, x->steps, columns * (int64_t)sizeof *steps);
     }
