@@ -6,10 +6,7 @@
 
 #include <math.h>
 
-enum {
-    SAMPLE = 512, /* points in the sample */
-    SHARE = 16    /* of them a task */
-};
+enum { SAMPLE = 512 }; /* points in the sample */
 
 /* Adds row i's coordinates to sums; its largest magnitude, and whether all are integers. */
 static double read_row(gnomon_search *s, const gnomon_matrix *base, int64_t i, double *f64,
@@ -89,7 +86,7 @@ static double score_of_radius(const gnomon_search *s, const double *x, double sq
            2;
 }
 
-/* The sample's points: what each task finds of some of them. */
+/* The sample's points: what each task finds of one of them. */
 typedef struct sampling {
     const gnomon_search *s;
     const gnomon_matrix *base;
@@ -99,26 +96,23 @@ typedef struct sampling {
     double squares[SAMPLE], peaks[SAMPLE], scores[ASKED][SAMPLE];
 } sampling;
 
-static void sample_points(void *arg, int64_t task, int worker)
+static void sample_point(void *arg, int64_t i, int worker)
 {
     sampling *a = arg;
     const gnomon_search *s = a->s;
-    const int64_t cols = s->cols, end = task * SHARE + SHARE;
+    const int64_t cols = s->cols;
     double *point = a->rows + worker * cols;
-    for (int64_t i = task * SHARE; i < end && i < a->count; i++) {
-        a->peaks[i] =
-            centred_row(s, a->base, i * (a->base->rows / a->count), point, &a->squares[i]);
-        if (a->asked == 0) continue;
-        const double bias = s->options.metric == GNOMON_IP ? dot(s->centre.mean64, point, cols)
-                                                           : -a->squares[i] / 2;
-        for (int64_t q = 0; q < a->asked; q++)
-            a->scores[q][i] = dot(a->queries + q * cols, point, cols) + bias;
-    }
+    a->peaks[i] = centred_row(s, a->base, i * (a->base->rows / a->count), point, &a->squares[i]);
+    if (a->asked == 0) return;
+    const double bias =
+        s->options.metric == GNOMON_IP ? dot(s->centre.mean64, point, cols) : -a->squares[i] / 2;
+    for (int64_t q = 0; q < a->asked; q++)
+        a->scores[q][i] = dot(a->queries + q * cols, point, cols) + bias;
 }
 
 static void take_sample(sampling *a)
 {
-    gnomon_parallel(a->s->ctx, (a->count + SHARE - 1) / SHARE, sample_points, a);
+    gnomon_parallel(a->s->ctx, a->count, sample_point, a);
 }
 
 /* What a sample of queries and points shows of integers of at most most[i]: out of k points that
