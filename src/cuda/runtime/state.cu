@@ -84,8 +84,7 @@ void gcu_free(void *data, cudaStream_t stream)
     if (data) cudaFreeAsync(data, stream);
 }
 
-/* What the pool holds unused. */
-static size_t kept_memory(gcu_state *s)
+size_t gcu_kept_memory(const gcu_state *s)
 {
     uint64_t reserved = 0, used = 0;
     cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
@@ -99,14 +98,15 @@ size_t gcu_free_memory(gcu_state *s)
     s->memory_free = 0;
     if (cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
     s->memory_free = free;
-    free += kept_memory(s);
+    free += gcu_kept_memory(s);
     return s->memory_most && s->memory_most < free ? s->memory_most : free;
 }
 
 bool gcu_can_have(gcu_state *s, size_t bytes)
 {
     if (s->memory_most && bytes > s->memory_most) return false;
-    return bytes <= s->memory_free / 8 || bytes <= kept_memory(s) || bytes <= gcu_free_memory(s);
+    return bytes <= s->memory_free / 8 || bytes <= gcu_kept_memory(s) ||
+           bytes <= gcu_free_memory(s);
 }
 
 gnomon_status gcu_wait_for(gcu_state *s, void *stream, gcu_why why)

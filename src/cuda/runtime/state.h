@@ -70,6 +70,8 @@ void gcu_leave(gcu_scope scope);
  * again, before it fails. */
 cudaError_t gcu_alloc(gcu_state *s, void **data, size_t bytes, cudaStream_t stream);
 void gcu_free(void *data, cudaStream_t stream);
+/* Bytes that the pool holds unused. */
+size_t gcu_kept_memory(const gcu_state *s);
 /* Bytes that can probably be had. Asks the driver, which takes some 14 microseconds. */
 size_t gcu_free_memory(gcu_state *s);
 /* Whether so many can. Of what the pool holds unused, or is little beside what the driver told of

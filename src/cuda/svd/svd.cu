@@ -180,17 +180,6 @@ static double matrix_bytes(const gcu_svd *v)
                : count * (double)(gcu_svd_size(v) + (usable ? 0 : gnomon_dtype_size(a->dtype)));
 }
 
-/* Whether the pool holds so much, unused: asking the driver for what is free takes a millisecond.
- */
-static bool is_kept(const gcu_state *s, double bytes)
-{
-    uint64_t reserved = 0, used = 0;
-    if (s->memory_most) return false;
-    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
-    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrUsedMemCurrent, &used);
-    return reserved > used && bytes <= (double)(reserved - used);
-}
-
 /* Bytes for blocks of a matrix that does not come to the GPU as a whole. */
 static double block_bytes(const gcu_svd *v)
 {
@@ -232,7 +221,8 @@ static bool stays_apart(gcu_state *s, const gnomon_svd_job *job, double *needed,
     const double whole = matrix_bytes(&v) + work_bytes(&v, first, v.m);
     *needed = whole;
     *free = INFINITY;
-    if (can_come && is_kept(s, whole)) return false;
+    /* of what the pool holds unused the driver need not be asked */
+    if (can_come && !s->memory_most && whole <= (double)gcu_kept_memory(s)) return false;
     *free = (double)gcu_free_memory(s);
     if (job->csr || (can_come && (whole <= *free || a->memory == GNOMON_DEVICE_MEMORY)))
         return false;

@@ -70,11 +70,7 @@ static size_t table_bytes(const gcu_state *s)
 /* Whether so much can be had without a doubt. */
 static bool is_little(const gcu_state *s, size_t bytes)
 {
-    uint64_t reserved = 0, used = 0;
-    if (s->memory_most) return false;
-    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrReservedMemCurrent, &reserved);
-    cudaMemPoolGetAttribute(s->pool, cudaMemPoolAttrUsedMemCurrent, &used);
-    return bytes <= 1 << 20 || (reserved > used && bytes <= reserved - used);
+    return !s->memory_most && (bytes <= 1 << 20 || bytes <= gcu_kept_memory(s));
 }
 
 static gcu_csr_sketch sketch_of(const gcu_state *s, const gnomon_sketch_job *job)
