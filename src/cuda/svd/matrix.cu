@@ -49,12 +49,6 @@ gnomon_status gcu_svd_product(gcu_svd *v, int64_t m, int64_t n, int64_t k, float
     return product_of_part(v, m, m, n, k, alpha, a, b, beta, c);
 }
 
-static gcu_gemm_view operand(const gnomon_matrix *a, bool transposed)
-{
-    return {a->data, GNOMON_F32, transposed ? a->col_stride : a->row_stride,
-            transposed ? a->row_stride : a->col_stride};
-}
-
 /* A w, or A^T w, where A's columns come in runs. */
 static gcu_gemm in_runs(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
 {
@@ -79,7 +73,7 @@ static gcu_gemm in_runs(const gcu_svd *v, bool transposed, int64_t columns, gnom
 static gcu_gemm of_whole(const gcu_svd *v, bool transposed, int64_t columns, gnomon_dtype dtype)
 {
     gcu_gemm g = in_runs(v, transposed, columns, dtype);
-    if (!v->run) g.a = operand(&v->a, transposed);
+    if (!v->run) g.a = gcu_svd_operand(&v->a, transposed);
     return g;
 }
 
@@ -120,7 +114,7 @@ gnomon_status gcu_svd_multiply_part(gcu_svd *v, bool transposed, const gnomon_ma
     const float beta = add ? 1.0f : 0.0f;
     const gcu_gemm_view b = {w, dtype, columns, 1};
     if (v->f64) return multiply_f64(v, transposed, part, w, columns, beta, out);
-    const gcu_gemm_view a = operand(part, transposed);
+    const gcu_gemm_view a = gcu_svd_operand(part, transposed);
     float *const c = static_cast<float *>(out);
     return transposed ? gcu_svd_product(v, v->n, columns, part->rows, 1.0f, a, b, beta, c)
                       : product_of_part(v, v->m, part->rows, columns, v->n, 1.0f, a, b, beta, c);

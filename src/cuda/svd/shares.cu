@@ -413,13 +413,10 @@ static size_t factor_bytes(const gcu_gemm *g)
 static gcu_gemm part_of(const gcu_svd_share *h, int side, const gcu_gemm *whole)
 {
     gcu_gemm g = *whole;
-    const gnomon_matrix *m = &h->side[side];
-    const bool transposed = side == GCU_SVD_COLUMNS;
     g.m = h->count[side];
     g.whole_m = whole->m;
     g.whole_n = whole->n;
-    g.a = {m->data, GNOMON_F32, transposed ? m->col_stride : m->row_stride,
-           transposed ? m->row_stride : m->col_stride};
+    g.a = gcu_svd_operand(&h->side[side], side == GCU_SVD_COLUMNS);
     g.gpu = &h->s->gpu;
     return g;
 }

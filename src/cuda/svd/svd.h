@@ -265,6 +265,12 @@ static inline gcu_gemm_view gcu_svd_transposed(const float *data, int64_t cols)
 {
     return {data, GNOMON_F32, 1, cols};
 }
+/* A view of fp32, or its transpose, as an operand. */
+static inline gcu_gemm_view gcu_svd_operand(const gnomon_matrix *a, bool transposed)
+{
+    return {a->data, GNOMON_F32, transposed ? a->col_stride : a->row_stride,
+            transposed ? a->row_stride : a->col_stride};
+}
 
 /* c (m x n) = alpha op(a) op(b) + beta c in the work's type, all of them row-major without gaps: a
  * is m x k or, transposed, k x m; b is k x n or, transposed, n x k. */
