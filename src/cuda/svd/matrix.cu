@@ -140,33 +140,25 @@ static gnomon_status multiply_block(gcu_svd *v, const gnomon_matrix *block, int6
                                  static_cast<char *>(m->out) + before * gcu_svd_size(v));
 }
 
-gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomon_dtype dtype,
-                               int64_t columns, void *out)
-{
-    multiplication m = {transposed, w, dtype, columns, out};
-    v->job->passes++;
-    if (v->job->csr) return gcu_svd_sparse_multiply(v, transposed, w, dtype, columns, out);
-    if (v->shares.count) {
-        gcu_gemm g = of_whole(v, transposed, columns, dtype);
-        bool done = false;
-        g.b.data = w;
-        g.c = static_cast<float *>(out);
-        const gnomon_status status = gcu_svd_shares_product(v, transposed, &g, &done);
-        if (status != GNOMON_OK || done) return status;
-    }
-    if (!v->run) return gcu_svd_each(v, multiply_block, &m);
-    gcu_gemm g = in_runs(v, transposed, columns, dtype);
-    g.b = {w, dtype, columns, 1};
-    g.c = static_cast<float *>(out);
-    return run(v, &g);
-}
-
 /* Enqueues the product of all of A, by several GPUs where there are any. */
 static gnomon_status run_shared(gcu_svd *v, bool transposed, const gcu_gemm *g)
 {
     bool done = false;
     const gnomon_status status = gcu_svd_shares_product(v, transposed, g, &done);
     return status != GNOMON_OK || done ? status : run(v, g);
+}
+
+gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomon_dtype dtype,
+                               int64_t columns, void *out)
+{
+    multiplication m = {transposed, w, dtype, columns, out};
+    v->job->passes++;
+    if (v->job->csr) return gcu_svd_sparse_multiply(v, transposed, w, dtype, columns, out);
+    if (!v->run && !v->shares.count) return gcu_svd_each(v, multiply_block, &m);
+    gcu_gemm g = of_whole(v, transposed, columns, dtype);
+    g.b.data = w;
+    g.c = static_cast<float *>(out);
+    return run_shared(v, transposed, &g);
 }
 
 bool gcu_svd_packing(const gcu_svd *v, bool transposed, int64_t columns, gcu_gemm_packing *packing)
