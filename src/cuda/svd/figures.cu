@@ -46,6 +46,20 @@ static double largest_of(const gcu_svd_figures *f)
     return (double)most;
 }
 
+/* The figures of fp32 numbers, by several GPUs where these have them. */
+static gnomon_status scan_f32(gcu_svd *v, const gnomon_matrix *a, int64_t lines, int64_t length,
+                              int64_t pitch, gcu_svd_figures *total)
+{
+    if (a->data == v->a.data && a->rows == v->m && a->cols == v->n) {
+        bool done = false;
+        const gnomon_status status = gcu_svd_shares_scan(v, lines, length, pitch, total, &done);
+        if (status != GNOMON_OK || done) return status;
+    }
+    GCU_TRY(v->why, gcu_svd_scan(static_cast<const float *>(a->data), lines, length, pitch,
+                                 total + 1, total, v->stream));
+    return GNOMON_OK;
+}
+
 gnomon_status gcu_svd_add_figures(gcu_svd *v, const gnomon_matrix *a, gcu_svd_scan_state *l)
 {
     const bool across = gcu_svd_is_across(a);
@@ -57,20 +71,15 @@ gnomon_status gcu_svd_add_figures(gcu_svd *v, const gnomon_matrix *a, gcu_svd_sc
     }
     gcu_svd_figures f32 = {};
     gcu_svd_f64_figures f64 = {};
-    if (v->f64)
+    if (v->f64) {
         GCU_TRY(v->why,
                 gcu_svd_f64_scan(static_cast<const double *>(a->data), lines, length, pitch,
                                  static_cast<gcu_svd_f64_figures *>(l->figures), v->stream));
-    bool shared = v->f64;
-    if (!v->f64 && a->data == v->a.data && a->rows == v->m && a->cols == v->n) {
+    } else {
         const gnomon_status status =
-            gcu_svd_shares_scan(v, lines, length, pitch, l->figures, &shared);
+            scan_f32(v, a, lines, length, pitch, static_cast<gcu_svd_figures *>(l->figures));
         if (status != GNOMON_OK) return status;
     }
-    if (!shared)
-        GCU_TRY(v->why, gcu_svd_scan(static_cast<const float *>(a->data), lines, length, pitch,
-                                     static_cast<gcu_svd_figures *>(l->figures) + 1,
-                                     static_cast<gcu_svd_figures *>(l->figures), v->stream));
     GCU_TRY(v->why,
             cudaMemcpyAsync(v->f64 ? (void *)&f64 : (void *)&f32, l->figures,
                             v->f64 ? sizeof f64 : sizeof f32, cudaMemcpyDeviceToHost, v->stream));
