@@ -139,6 +139,17 @@ static int64_t unit_of(const run *r)
     return r->kind->rows_multiple ? r->kind->rows_multiple : r->e->rows;
 }
 
+static int64_t units_of(const run *r)
+{
+    return gnomon_ceil_div(r->e->rows, unit_of(r));
+}
+
+/* Where the rows of one of so many cuts begin; those of the last end at cut_at(r, cuts, cuts). */
+static int64_t cut_at(const run *r, int64_t cut, int64_t cuts)
+{
+    return gnomon_min(units_of(r) * cut / cuts * unit_of(r), r->e->rows);
+}
+
 /* Number of the panel's chunk among those packed. */
 static int64_t packed_chunk(const run *r, const gnomon_panel *panel)
 {
@@ -175,9 +186,8 @@ static void cut_task(void *arg, int64_t task, int64_t number)
     run *r = arg;
     char *slot = slot_at(r, number);
     const gnomon_engine *e = r->e;
-    const int64_t unit = unit_of(r), units = (e->rows - 1) / unit + 1, cut = task % r->cuts;
-    const int64_t begin = units * cut / r->cuts * unit;
-    const int64_t end = gnomon_min(units * (cut + 1) / r->cuts * unit, e->rows);
+    const int64_t cut = task % r->cuts;
+    const int64_t begin = cut_at(r, cut, r->cuts), end = cut_at(r, cut + 1, r->cuts);
     const int64_t tile = task / r->cuts * r->group, count = gnomon_min(r->group, r->tiles - tile);
     for (int64_t i = r->panel; i < r->panels_end; i++) {
         const gnomon_panel *panel = &r->panels->panel[i];
@@ -205,9 +215,7 @@ static void own_task(void *arg, int64_t task, int64_t number)
     run *r = arg;
     const gnomon_engine *e = r->e;
     char *slot = slot_at(r, number);
-    const int64_t unit = r->kind->rows_multiple, units = (e->rows - 1) / unit + 1;
-    const int64_t begin = units * task / r->plan.cuts * unit;
-    const int64_t end = gnomon_min(units * (task + 1) / r->plan.cuts * unit, e->rows);
+    const int64_t begin = cut_at(r, task, r->plan.cuts), end = cut_at(r, task + 1, r->plan.cuts);
     gnomon_panels cut;
     gnomon_panels_cut(&cut, r->kind, e->a, e->row + begin, end - begin, r->col, r->cols, false);
     for (int64_t i = 0; i < cut.total; i++) {
@@ -229,9 +237,9 @@ static void own_task(void *arg, int64_t task, int64_t number)
 /* Tiles a task and row cuts of a phase: those by which the threads read the least of the operator
  * and of the tiles, among those that keep them at work. What a tile's task does for all of its rows
  * is done once a cut, so that there are few of these. */
-static void cut_phase(run *r, int64_t units)
+static void cut_phase(run *r)
 {
-    const int64_t threads = r->plan.slots, tiles = r->tiles;
+    const int64_t threads = r->plan.slots, tiles = r->tiles, units = units_of(r);
     const int64_t most = gnomon_min(units, (4 * threads - 1) / tiles + 1) * tiles;
     const double panel = (double)gnomon_panels_largest(r->panels);
     const double all_rows = panel / (double)r->panels->panel_rows * (double)r->e->rows;
@@ -257,8 +265,7 @@ static void cut_phase(run *r, int64_t units)
 static void shared_phases(run *r)
 {
     const gnomon_panels *p = r->panels;
-    const int64_t unit = unit_of(r), units = (r->e->rows - 1) / unit + 1;
-    cut_phase(r, units);
+    cut_phase(r);
     /* A window that cuts a chunk holds panels of that one only. */
     const int64_t step = r->plan.shared_chunks * p->per_chunk;
     for (int64_t i = 0; i < p->count; i += step) {
