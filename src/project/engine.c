@@ -295,15 +295,20 @@ static void store_task(void *arg, int64_t task, int64_t slot)
     store(r, r->tile + task, sums_of(r, r->tile + task));
 }
 
+/* Rows by what they cost: one of a Gaussian operator as much as eight of another. */
+static double rows_by_cost(const gnomon_engine *e)
+{
+    return (double)e->rows / (e->a->kind == GNOMON_GAUSSIAN ? 1 : 8);
+}
+
 /* Tiles that go between two reports of progress: about a tenth of a second's work. Without a
  * listener there is nothing to stop for. */
 static int64_t wave_tiles(const run *r)
 {
     const gnomon_engine *e = r->e;
     if (!e->ctx->progress) return INT64_MAX;
-    const double rows = (double)e->rows / (e->a->kind == GNOMON_GAUSSIAN ? 1 : 8);
     const double cols = (double)gnomon_min(e->cols, r->panels->room * r->chunk);
-    const double tiles = 1e9 / (GNOMON_LANES * cols * (rows + 16));
+    const double tiles = 1e9 / (GNOMON_LANES * cols * (rows_by_cost(e) + 16));
     return tiles < (double)(4 * r->plan.slots) ? 4 * r->plan.slots : (int64_t)tiles;
 }
 
@@ -312,8 +317,7 @@ static int64_t stretch(const run *r)
 {
     const gnomon_engine *e = r->e;
     if (!e->ctx->progress) return INT64_MAX;
-    const double rows = (double)e->rows / (e->a->kind == GNOMON_GAUSSIAN ? 1 : 8);
-    const double chunks = 1e9 / (GNOMON_LANES * (rows + 16)) / (double)r->panels->chunk;
+    const double chunks = 1e9 / (GNOMON_LANES * (rows_by_cost(e) + 16)) / (double)r->panels->chunk;
     return chunks < 1 ? r->panels->chunk : (int64_t)chunks * r->panels->chunk;
 }
 
