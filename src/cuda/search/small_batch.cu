@@ -252,20 +252,8 @@ __global__ void __launch_bounds__(THREADS) sample_kernel(const __grid_constant__
         }
     }
     __syncthreads();
-    if (first && threadIdx.x < c.queries) {
-        const int query = c.query + (int)threadIdx.x;
-        c.counts[query] = 0;
-        if (c.fresh) {
-            c.list_counts[query] = 0;
-            c.limits[query] = INFINITY;
-            c.radii[query] = c.k.metric == GNOMON_IP ? -INFINITY : INFINITY;
-        }
-    }
-    if (first && threadIdx.x == 0) {
-        if (c.query == 0 || fault < c.words->fault) c.words->fault = fault;
-        c.words->base_fault = ~0ull;
-        c.words->declined = 0;
-    }
+    if (first && threadIdx.x < c.queries) batch_begin_query(c, c.query + (int)threadIdx.x);
+    if (first && threadIdx.x == 0) batch_begin_words(c, fault);
     const int64_t group = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
     if (group >= c.groups) return;
     using keeps = kept<NQ>;

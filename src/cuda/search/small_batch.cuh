@@ -91,6 +91,25 @@ static __device__ __forceinline__ void batch_await_predecessor(void)
 #endif
 }
 
+/* Before a query's first rows are compared; before any query's are. */
+static __device__ __forceinline__ void batch_begin_query(const batch_call &c, int query)
+{
+    c.counts[query] = 0;
+    if (!c.fresh) return;
+    c.list_counts[query] = 0;
+    c.limits[query] = INFINITY;
+    c.radii[query] = c.k.metric == GNOMON_IP ? -INFINITY : INFINITY;
+}
+
+/* fault: the first coordinate of these queries that is not finite. */
+static __device__ __forceinline__ void batch_begin_words(const batch_call &c,
+                                                         unsigned long long fault)
+{
+    if (c.query == 0 || fault < c.words->fault) c.words->fault = fault;
+    c.words->base_fault = ~0ull;
+    c.words->declined = 0;
+}
+
 /* ---- keys in fp64 ---- */
 
 /* The key in fp64 of a query, whose coordinates in fp32 are given, and a row, by a half of a warp,

@@ -157,19 +157,9 @@ __device__ void set_up(const batch_call &c, float *queries, float *centre, query
         }
     }
     if (first) {
-        for (int n = threadIdx.x; n < c.queries; n += shape::THREADS) {
-            const int query = c.query + n;
-            c.counts[query] = 0;
-            if (!c.fresh) continue;
-            c.list_counts[query] = 0;
-            c.limits[query] = INFINITY;
-            c.radii[query] = c.k.metric == GNOMON_IP ? -INFINITY : INFINITY;
-        }
-        if (threadIdx.x == 0) {
-            if (c.query == 0 || fault < c.words->fault) c.words->fault = fault;
-            c.words->base_fault = ~0ull;
-            c.words->declined = 0;
-        }
+        for (int n = threadIdx.x; n < c.queries; n += shape::THREADS)
+            batch_begin_query(c, c.query + n);
+        if (threadIdx.x == 0) batch_begin_words(c, fault);
         __syncthreads();
     }
     if (!SAMPLE) batch_await_predecessor();
