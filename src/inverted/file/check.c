@@ -9,55 +9,20 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
-typedef struct checker {
-    gnomon_context *ctx;
-    gnomon_sparse_fault_fn fn;
-    void *user;
-    int64_t faults;
-    char first[256];
-} checker;
-
-static void tell(void *user, const char *section, const char *fault)
+static void tell_of(gnomon_checker *c, gnomon_section_kind kind, const char *fault)
 {
-    checker *c = user;
-    if (c->faults++ == 0) snprintf(c->first, sizeof c->first, "%s: %s", section, fault);
-    if (c->fn != NULL) c->fn(c->user, section, fault);
-}
-
-static void tell_of(checker *c, gnomon_section_kind kind, const char *fault)
-{
-    tell(c, gnomon_section_name_of(kind, 0).text, fault);
-}
-
-/* The last error's text stands for a fault. */
-static void tell_error(checker *c)
-{
-    char text[256], section[64];
-    snprintf(text, sizeof text, "%s", gnomon_last_error(c->ctx));
-    snprintf(section, sizeof section, "%s", gnomon_last_error_argument(c->ctx));
-    const size_t length = strlen(section) + 2; /* "section: " */
-    if (section[0] != 0 && strlen(text) > length)
-        tell(c, section, text + length);
-    else
-        tell(c, "layout", text);
+    gnomon_tell(c, gnomon_section_name_of(kind, 0).text, fault);
 }
 
 gnomon_status gnomon_sparse_check_bytes(gnomon_context *ctx, const gnomon_sparse_index *index)
 {
-    gnomon_layout layout;
-    checker c = {ctx, NULL, NULL, 0, ""};
-    if (index->map == NULL) return GNOMON_OK;
-    GNOMON_TRY(
-        gnomon_layout_check(ctx, &gnomon_sparse_file, index->map, index->map_bytes, &layout));
-    GNOMON_TRY(gnomon_layout_sums(ctx, &layout, tell, &c));
-    return c.faults == 0 ? GNOMON_OK : gnomon_fail(ctx, GNOMON_ERROR_DATA, "%s", c.first);
+    return gnomon_file_check_bytes(ctx, &gnomon_sparse_file, index->map, index->map_bytes);
 }
 
 /* ---- what the sections tell ---- */
 
-static bool check_rows(checker *c, const gnomon_inverted *x)
+static bool check_rows(gnomon_checker *c, const gnomon_inverted *x)
 {
     const gnomon_search_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(c->ctx))->search;
     const int64_t before = c->faults;
@@ -87,14 +52,15 @@ static bool check_rows(checker *c, const gnomon_inverted *x)
     return c->faults == before;
 }
 
-static void compare(checker *c, gnomon_section_kind kind, const void *a, const void *b,
+static void compare(gnomon_checker *c, gnomon_section_kind kind, const void *a, const void *b,
                     int64_t bytes)
 {
     if (bytes > 0 && memcmp(a, b, (size_t)bytes) != 0)
         tell_of(c, kind, "is not what the rows give");
 }
 
-static gnomon_status check_columns(checker *c, const gnomon_inverted *x, const gnomon_inverted *y)
+static gnomon_status check_columns(gnomon_checker *c, const gnomon_inverted *x,
+                                   const gnomon_inverted *y)
 {
     const int64_t used = x->columns.used;
     int64_t *members = NULL;
@@ -113,8 +79,8 @@ static gnomon_status check_columns(checker *c, const gnomon_inverted *x, const g
 }
 
 /* Lists [from, to) of y, filled now, against x's. */
-static gnomon_status check_some_lists(checker *c, const gnomon_inverted *x, gnomon_inverted *y,
-                                      int64_t from, int64_t to)
+static gnomon_status check_some_lists(gnomon_checker *c, const gnomon_inverted *x,
+                                      gnomon_inverted *y, int64_t from, int64_t to)
 {
     const int64_t begin = x->lists[from], count = x->lists[to] - begin;
     uint32_t *ids = NULL;
@@ -132,7 +98,7 @@ static gnomon_status check_some_lists(checker *c, const gnomon_inverted *x, gnom
 }
 
 /* The steps and codes, held against the block, which has been found to be as due. */
-static gnomon_status check_codes(checker *c, const gnomon_inverted *x)
+static gnomon_status check_codes(gnomon_checker *c, const gnomon_inverted *x)
 {
     const int64_t n = x->rows.count, padded = gnomon_inverted_padded(n);
     const int64_t columns = x->columns.used - x->heavy_from;
@@ -157,7 +123,8 @@ static gnomon_status check_codes(checker *c, const gnomon_inverted *x)
     return status;
 }
 
-static gnomon_status check_block(checker *c, const gnomon_inverted *x, const gnomon_inverted *y)
+static gnomon_status check_block(gnomon_checker *c, const gnomon_inverted *x,
+                                 const gnomon_inverted *y)
 {
     const int64_t n = x->rows.count, row = x->width * (int64_t)sizeof *x->block;
     if (row == 0) return GNOMON_OK;
@@ -182,7 +149,7 @@ static gnomon_status check_block(checker *c, const gnomon_inverted *x, const gno
 }
 
 /* x, as a file has it, beside y, which begins with the same rows. */
-static gnomon_status check_made(checker *c, const gnomon_inverted *x, gnomon_inverted *y)
+static gnomon_status check_made(gnomon_checker *c, const gnomon_inverted *x, gnomon_inverted *y)
 {
     const int64_t norms = gnomon_inverted_padded(x->rows.count) * (int64_t)sizeof *x->norm;
     if (y->columns.used != x->columns.used || y->heavy_from != x->heavy_from ||
@@ -206,7 +173,7 @@ static gnomon_status check_made(checker *c, const gnomon_inverted *x, gnomon_inv
     return GNOMON_OK;
 }
 
-static gnomon_status check_index(checker *c, const gnomon_inverted *x)
+static gnomon_status check_index(gnomon_checker *c, const gnomon_inverted *x)
 {
     gnomon_inverted y;
     gnomon_sets lent = x->rows;
@@ -217,22 +184,12 @@ static gnomon_status check_index(checker *c, const gnomon_inverted *x)
     return status;
 }
 
-static gnomon_status check(checker *c, const char *path)
+static gnomon_status check(gnomon_checker *c, const gnomon_layout *layout)
 {
-    gnomon_layout layout;
     gnomon_sparse_index *index = NULL;
-    GNOMON_TRY(gnomon_layout_map(c->ctx, &gnomon_sparse_file, path, &layout));
-    gnomon_status status = gnomon_layout_sums(c->ctx, &layout, tell, c);
-    if (status != GNOMON_OK || c->faults > 0) {
-        munmap((void *)layout.map, (size_t)layout.bytes);
-        return status;
-    }
-    status = gnomon_sparse_load(c->ctx, &layout, &index);
-    if (status == GNOMON_ERROR_DATA || status == GNOMON_ERROR_TRUNCATED) {
-        tell_error(c);
-        return GNOMON_OK;
-    }
-    if (status == GNOMON_OK) status = check_index(c, &index->inverted);
+    gnomon_status status = gnomon_sparse_load(c->ctx, layout, &index);
+    if (status != GNOMON_OK) return gnomon_tell_error(c, status);
+    status = check_index(c, &index->inverted);
     gnomon_sparse_index_destroy(index);
     return status;
 }
@@ -240,9 +197,5 @@ static gnomon_status check(checker *c, const char *path)
 gnomon_status gnomon_sparse_index_check(gnomon_context *ctx, const char *path,
                                         gnomon_sparse_fault_fn fn, void *user)
 {
-    checker c = {ctx, fn, user, 0, ""};
-    GNOMON_NEED(NULL, ctx, "ctx");
-    GNOMON_TRY(check(&c, path));
-    if (c.faults == 0) return GNOMON_OK;
-    return gnomon_fail(ctx, GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": %s", path, c.first);
+    return gnomon_file_check(ctx, &gnomon_sparse_file, path, check, fn, user);
 }

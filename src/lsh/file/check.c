@@ -8,75 +8,16 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-
-typedef struct checker {
-    gnomon_context *ctx;
-    gnomon_lsh_fault_fn fn;
-    void *user;
-    int64_t faults;
-    char first[256];
-} checker;
-
-static void tell(void *user, const char *section, const char *fault)
-{
-    checker *c = user;
-    if (c->faults++ == 0) snprintf(c->first, sizeof c->first, "%s: %s", section, fault);
-    if (c->fn) c->fn(c->user, section, fault);
-}
-
-/* The last error's text stands for a fault. */
-static void tell_error(checker *c)
-{
-    char text[256], section[64];
-    snprintf(text, sizeof text, "%s", gnomon_last_error(c->ctx));
-    snprintf(section, sizeof section, "%s", gnomon_last_error_argument(c->ctx));
-    const size_t length = strlen(section) + 2; /* "section: " */
-    if (section[0] && strlen(text) > length)
-        tell(c, section, text + length);
-    else
-        tell(c, "layout", text);
-}
-
-/* ---- bytes ---- */
-
-gnomon_status gnomon_layout_sums(gnomon_context *ctx, const gnomon_layout *l,
-                                 gnomon_lsh_fault_fn fn, void *user)
-{
-    int64_t end = GNOMON_LSH_HEADER;
-    for (int64_t i = 0; i <= l->sections; i++) {
-        gnomon_section s = {.kind = (gnomon_section_kind)0, .offset = l->table};
-        if (i < l->sections) s = gnomon_layout_section(l, i);
-        const gnomon_section_name name = gnomon_section_name_of(s.kind, s.number);
-        bool zero = true;
-        for (; end < s.offset; end++)
-            zero = zero && l->map[end] == 0;
-        if (!zero)
-            fn(user, i < l->sections ? name.text : "section table",
-               "the bytes between it and the section before are not 0");
-        if (i == l->sections) break;
-        if (gnomon_lsh_checksum(l->map + s.offset, (size_t)s.length) != s.checksum)
-            fn(user, name.text, "damaged: its checksum does not fit");
-        end = s.offset + s.length;
-        GNOMON_TRY(gnomon_progress(ctx, "checksums", end, l->bytes));
-    }
-    return GNOMON_OK;
-}
 
 gnomon_status gnomon_lsh_check_bytes(gnomon_context *ctx, const gnomon_lsh *index)
 {
-    gnomon_layout layout;
-    checker c = {ctx, NULL, NULL, 0, ""};
-    if (!index->map) return GNOMON_OK;
-    GNOMON_TRY(gnomon_layout_check(ctx, &gnomon_lsh_file, (const unsigned char *)index->map,
-                                   (int64_t)index->map_bytes, &layout));
-    GNOMON_TRY(gnomon_layout_sums(ctx, &layout, tell, &c));
-    return c.faults == 0 ? GNOMON_OK : gnomon_fail(ctx, GNOMON_ERROR_DATA, "%s", c.first);
+    return gnomon_file_check_bytes(ctx, &gnomon_lsh_file, (const unsigned char *)index->map,
+                                   (int64_t)index->map_bytes);
 }
 
 /* ---- what the sections tell ---- */
 
-static void check_points(checker *c, const gnomon_lsh *index)
+static void check_points(gnomon_checker *c, const gnomon_lsh *index)
 {
     char text[128];
     for (int64_t i = 0; i < index->block_count; i++) {
@@ -89,7 +30,7 @@ static void check_points(checker *c, const gnomon_lsh *index)
             snprintf(text, sizeof text, "row %" PRId64 ", column %" PRId64 " has %s", row, col,
                      status == GNOMON_ERROR_NONFINITE ? "NaN or infinity"
                                                       : "a magnitude above 2^500");
-            tell(c, name.text, text);
+            gnomon_tell(c, name.text, text);
             break;
         }
     }
@@ -97,11 +38,11 @@ static void check_points(checker *c, const gnomon_lsh *index)
     bool finite = !codes->code || isfinite(codes->factor);
     for (int64_t j = 0; codes->code && j < codes->count; j++)
         finite = finite && isfinite(codes->centre[j]);
-    if (!finite) tell(c, "codes' scale", "NaN or infinity");
+    if (!finite) gnomon_tell(c, "codes' scale", "NaN or infinity");
 }
 
 /* Each point that is not removed must stand in each table, and none twice. */
-static gnomon_status check_presence(checker *c, const gnomon_lsh *index)
+static gnomon_status check_presence(gnomon_checker *c, const gnomon_lsh *index)
 {
     uint8_t *seen;
     const int64_t bytes = gnomon_lsh_bitmap_bytes(index->points);
@@ -118,7 +59,8 @@ static gnomon_status check_presence(checker *c, const gnomon_lsh *index)
         for (int64_t id = 0; id < index->points; id++)
             if (!(seen[id / 8] >> (id % 8) & 1) && !gnomon_lsh_is_gone(index, (uint32_t)id))
                 fault = "a point is missing";
-        if (fault) tell(c, gnomon_section_name_of(GNOMON_SECTION_IDS, (uint32_t)t).text, fault);
+        if (fault)
+            gnomon_tell(c, gnomon_section_name_of(GNOMON_SECTION_IDS, (uint32_t)t).text, fault);
     }
     gnomon_free(c->ctx, seen);
     return GNOMON_OK;
@@ -157,8 +99,8 @@ static void compare_table(void *arg, int64_t t, int worker)
     }
 }
 
-static gnomon_status compare(checker *c, const gnomon_lsh *index, const gnomon_points *points,
-                             int64_t first, bool *wrong)
+static gnomon_status compare(gnomon_checker *c, const gnomon_lsh *index,
+                             const gnomon_points *points, int64_t first, bool *wrong)
 {
     const int64_t n = gnomon_points_rows(points), tables = index->options.tables;
     uint64_t *keys = NULL;
@@ -172,7 +114,8 @@ static gnomon_status compare(checker *c, const gnomon_lsh *index, const gnomon_p
     return status;
 }
 
-static gnomon_status hash_dense(checker *c, const gnomon_lsh *index, int64_t most, bool *wrong)
+static gnomon_status hash_dense(gnomon_checker *c, const gnomon_lsh *index, int64_t most,
+                                bool *wrong)
 {
     for (int64_t i = 0; i < index->block_count; i++) {
         const gnomon_lsh_block *b = &index->blocks[i];
@@ -188,7 +131,8 @@ static gnomon_status hash_dense(checker *c, const gnomon_lsh *index, int64_t mos
 }
 
 /* Sets as sparse points, with their weights, or values that only count as zero or not. */
-static gnomon_status hash_sets(checker *c, const gnomon_lsh *index, int64_t most, bool *wrong)
+static gnomon_status hash_sets(gnomon_checker *c, const gnomon_lsh *index, int64_t most,
+                               bool *wrong)
 {
     const gnomon_sets *sets = &index->sets;
     for (int64_t at = 0; at < sets->count; at += most) {
@@ -212,7 +156,7 @@ static gnomon_status hash_sets(checker *c, const gnomon_lsh *index, int64_t most
     return GNOMON_OK;
 }
 
-static gnomon_status check_keys(checker *c, const gnomon_lsh *index)
+static gnomon_status check_keys(gnomon_checker *c, const gnomon_lsh *index)
 {
     const int64_t tables = index->options.tables;
     const int64_t fit = gnomon_memory_limit(c->ctx) / 4 / (8 * tables);
@@ -224,40 +168,20 @@ static gnomon_status check_keys(checker *c, const gnomon_lsh *index)
                                      : hash_dense(c, index, most, wrong);
     for (int64_t t = 0; t < tables && status == GNOMON_OK; t++)
         if (wrong[t])
-            tell(c, gnomon_section_name_of(GNOMON_SECTION_KEYS, (uint32_t)t).text,
-                 "a point is not in the bucket that it hashes to");
+            gnomon_tell(c, gnomon_section_name_of(GNOMON_SECTION_KEYS, (uint32_t)t).text,
+                        "a point is not in the bucket that it hashes to");
     gnomon_free(c->ctx, wrong);
     return status;
 }
 
-static gnomon_status check_index(checker *c, const gnomon_lsh *index)
+static gnomon_status check(gnomon_checker *c, const gnomon_layout *layout)
 {
-    check_points(c, index);
-    GNOMON_TRY(check_presence(c, index));
-    return c->faults == 0 ? check_keys(c, index) : GNOMON_OK;
-}
-
-static bool of_file(gnomon_status status)
-{
-    return status == GNOMON_ERROR_DATA || status == GNOMON_ERROR_TRUNCATED;
-}
-
-static gnomon_status check(checker *c, const char *path)
-{
-    gnomon_layout layout;
     gnomon_lsh *index = NULL;
-    GNOMON_TRY(gnomon_layout_map(c->ctx, &gnomon_lsh_file, path, &layout));
-    gnomon_status status = gnomon_layout_sums(c->ctx, &layout, tell, c);
-    if (status != GNOMON_OK || c->faults > 0) {
-        munmap((void *)layout.map, (size_t)layout.bytes);
-        return status;
-    }
-    status = gnomon_lsh_load(c->ctx, &layout, &index);
-    if (of_file(status)) {
-        tell_error(c);
-        return GNOMON_OK;
-    }
-    if (status == GNOMON_OK) status = check_index(c, index);
+    gnomon_status status = gnomon_lsh_load(c->ctx, layout, &index);
+    if (status != GNOMON_OK) return gnomon_tell_error(c, status);
+    check_points(c, index);
+    status = check_presence(c, index);
+    if (status == GNOMON_OK && c->faults == 0) status = check_keys(c, index);
     gnomon_lsh_destroy(index);
     return status;
 }
@@ -265,9 +189,5 @@ static gnomon_status check(checker *c, const char *path)
 gnomon_status gnomon_lsh_check(gnomon_context *ctx, const char *path, gnomon_lsh_fault_fn fn,
                                void *user)
 {
-    checker c = {ctx, fn, user, 0, ""};
-    GNOMON_FAIL_IF(!ctx, NULL, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("ctx") " is NULL");
-    GNOMON_TRY(check(&c, path));
-    if (c.faults == 0) return GNOMON_OK;
-    return gnomon_fail(ctx, GNOMON_ERROR_DATA, GNOMON_ARG("%s") ": %s", path, c.first);
+    return gnomon_file_check(ctx, &gnomon_lsh_file, path, check, fn, user);
 }

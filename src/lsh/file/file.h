@@ -167,11 +167,34 @@ gnomon_section gnomon_layout_section(const gnomon_layout *layout, int64_t i);
 void gnomon_layout_write(const gnomon_layout *layout, const gnomon_section *sections,
                          unsigned char *entries, unsigned char header[GNOMON_LSH_HEADER]);
 
+/* ---- faults.c ---- */
+/* What is found in a file that is checked. */
+typedef struct gnomon_checker {
+    gnomon_context *ctx;
+    gnomon_lsh_fault_fn fn; /* hears of each fault; NULL: nobody */
+    void *user;
+    int64_t faults;
+    char first[256]; /* of them */
+} gnomon_checker;
+
+void gnomon_tell(gnomon_checker *c, const char *section, const char *fault);
+/* After a load that failed: where the file is to blame (DATA, TRUNCATED), the last error's text
+ * stands for a fault, and OK is returned; otherwise the status. */
+gnomon_status gnomon_tell_error(gnomon_checker *c, gnomon_status status);
+/* Loads the index of a mapped file, which becomes its own, and tells of faults that no checksum
+ * shows. */
+typedef gnomon_status (*gnomon_check_fn)(gnomon_checker *c, const gnomon_layout *layout);
+/* Verifies a file: checksums, zeros between sections and, where those are right, what 'check' does.
+ * Errors: DATA (there is a fault: the text names the first), those of gnomon_layout_map and of
+ * 'check', CANCELLED. */
+gnomon_status gnomon_file_check(gnomon_context *ctx, const gnomon_file_kind *kind, const char *path,
+                                gnomon_check_fn check, gnomon_lsh_fault_fn fn, void *user);
+/* Whether a mapped file's bytes fit their checksums; map NULL: there is none. Errors: DATA,
+ * CANCELLED. */
+gnomon_status gnomon_file_check_bytes(gnomon_context *ctx, const gnomon_file_kind *kind,
+                                      const unsigned char *map, int64_t bytes);
+
 /* ---- file_check.c ---- */
-/* Tells of sections whose checksums do not fit, and of bytes between sections that are not 0.
- * Errors: CANCELLED. */
-gnomon_status gnomon_layout_sums(gnomon_context *ctx, const gnomon_layout *layout,
-                                 gnomon_lsh_fault_fn tell, void *user);
 /* Whether an opened index's bytes fit their checksums; what was added since is not in them. Errors:
  * DATA, CANCELLED. */
 gnomon_status gnomon_lsh_check_bytes(gnomon_context *ctx, const gnomon_lsh *index);
