@@ -12,6 +12,18 @@ static gnomon_neighbors exact(gnomon_context *ctx, const gnomon_matrix *base,
     return found;
 }
 
+/* The answers are those of exact search. */
+static void same_as_exact(gnomon_context *ctx, const gnomon_rabitq *index,
+                          const gnomon_matrix *base, const gnomon_matrix *queries,
+                          const gnomon_search_options *o, const char *what)
+{
+    gnomon_neighbors want = exact(ctx, base, queries, o);
+    gnomon_neighbors got = search(ctx, index, queries, o, 1, 0);
+    same_answers(&got, &want, what);
+    gnomon_neighbors_free(ctx, &got);
+    gnomon_neighbors_free(ctx, &want);
+}
+
 static void exact_answers(void **state)
 {
     (void)state;
@@ -65,11 +77,7 @@ static void far_queries(void **state)
     for (int64_t bits = 1; bits <= 8; bits += 3) {
         const gnomon_search_options o = wish(GNOMON_L2, 7);
         gnomon_rabitq *index = index_of(ctx, GNOMON_L2, bits, 3, &base);
-        gnomon_neighbors want = exact(ctx, &base, &queries, &o);
-        gnomon_neighbors got = search(ctx, index, &queries, &o, 1, 0);
-        same_answers(&got, &want, "far queries");
-        gnomon_neighbors_free(ctx, &got);
-        gnomon_neighbors_free(ctx, &want);
+        same_as_exact(ctx, index, &base, &queries, &o, "far queries");
         gnomon_rabitq_destroy(index);
     }
     free(base.data);
@@ -99,11 +107,7 @@ static void filters_and_exclusion(void **state)
                 o.filter = some;
                 o.filter_bits = N - 3;
             }
-            gnomon_neighbors want = exact(ctx, &base, &queries, &o);
-            gnomon_neighbors got = search(ctx, index, &queries, &o, 1, 0);
-            same_answers(&got, &want, "a filter");
-            gnomon_neighbors_free(ctx, &got);
-            gnomon_neighbors_free(ctx, &want);
+            same_as_exact(ctx, index, &base, &queries, &o, "a filter");
         }
         gnomon_search_options o = wish(GNOMON_L2, N);
         gnomon_neighbors found = {.struct_size = sizeof found};
@@ -150,10 +154,6 @@ static void recall_is_kept(void **state)
                     gnomon_neighbors_free(ctx, &got);
                     gnomon_rabitq_destroy(index);
                 }
-                if (getenv("RABITQ_PRINT") != NULL)
-                    printf("%-8s %d bits, recall %.2f: %.4f, %g of %d points\n",
-                           kind_names[some[like]], (int)bits, recalls[r], mean,
-                           (double)verified / 40, 3000);
                 if (mean < recalls[r])
                     fail_msg("%s, %d bits: recall %g where %g is asked for", kind_names[some[like]],
                              (int)bits, mean, recalls[r]);
@@ -198,7 +198,6 @@ static void codes_alone(void **state)
         expect(ctx, gnomon_rabitq_query(ctx, index, &queries, &o, NULL, &got), GNOMON_OK);
         const double now = share(&got, &want);
         assert_int_equal(got.verified, 0);
-        if (getenv("RABITQ_PRINT") != NULL) printf("%d bits alone: %.4f\n", (int)bits, now);
         if (now < before - 0.01) fail_msg("%d bits: recall %g after %g", (int)bits, now, before);
         before = now;
         gnomon_neighbors_free(ctx, &got);
@@ -436,11 +435,7 @@ static void a_smaller_batch(void **state)
     const gnomon_matrix queries = make_points(BELL, GNOMON_F32, 4096 + LAST, 4, 2);
     const gnomon_search_options o = wish(GNOMON_L2, 1);
     gnomon_rabitq *index = index_of(ctx, GNOMON_L2, 4, 3, &base);
-    gnomon_neighbors want = exact(ctx, &base, &queries, &o);
-    gnomon_neighbors got = search(ctx, index, &queries, &o, 1, 0);
-    same_answers(&got, &want, "two batches");
-    gnomon_neighbors_free(ctx, &got);
-    gnomon_neighbors_free(ctx, &want);
+    same_as_exact(ctx, index, &base, &queries, &o, "two batches");
     gnomon_rabitq_destroy(index);
     gnomon_context_destroy(ctx);
     assert_false(broken);

@@ -79,10 +79,6 @@ static void bounds_hold(void **state)
                 const gnomon_metric metric = (like + d) % 3 == 2 ? GNOMON_COSINE : GNOMON_L2;
                 const double failure = bits % 4 == 0 ? 0.02 : 0.1;
                 const rates r = measure(ctx, metric, (kind)like, dims[d], bits, failure, 12);
-                if (getenv("RABITQ_PRINT") != NULL)
-                    printf("%-8s %4d bits %d %-6s failure %.3f: %.4f\n", kind_names[like],
-                           (int)dims[d], (int)bits, gnomon_metric_name(metric), failure,
-                           r.beyond / r.pairs);
                 if (r.surely_beyond > 0)
                     fail_msg("%s, %d dimensions, %d bits: %g pairs beyond the bound",
                              kind_names[like], (int)dims[d], (int)bits, r.surely_beyond);
@@ -109,9 +105,6 @@ static void estimates_are_unbiased(void **state)
         for (int64_t bits = 1; bits <= 4; bits += 3) {
             const rates r =
                 measure(ctx, GNOMON_L2, some[like], like % 2 == 0 ? 100 : 64, bits, 0.32, SEEDS);
-            if (getenv("RABITQ_PRINT") != NULL)
-                printf("%-8s bits %d: mean %.4f, farthest %.4f\n", kind_names[some[like]],
-                       (int)bits, r.pull, r.far);
             if (r.far > 6 / sqrt(SEEDS) || fabs(r.pull) > 0.02)
                 fail_msg("%s, %d bits: mean error %g of the bound, at most %g of one pair's",
                          kind_names[some[like]], (int)bits, r.pull, r.far);
