@@ -44,57 +44,12 @@ typedef struct bands {
 
 /* ---- the points ---- */
 
-static gnomon_status refuse(gnomon_join_state *join, const gnomon_side *side,
-                            const gnomon_matrix *m, int64_t row, int64_t first)
-{
-    int64_t col = 0;
-    const gnomon_status status = gnomon_row_fault(m, row, &col);
-    if (status == GNOMON_OK) return status;
-    return gnomon_fail(join->ctx, status,
-                       status == GNOMON_ERROR_NONFINITE
-                           ? GNOMON_ARG("%s") " has NaN or infinity in row " GNOMON_AT_ROW
-                                              "%" PRId64 ", column " GNOMON_AT_COL "%" PRId64
-                           : GNOMON_ARG("%s") " has a magnitude above 2^500 in row " GNOMON_AT_ROW
-                                              "%" PRId64 ", column " GNOMON_AT_COL "%" PRId64,
-                       side->name, first + row, col);
-}
-
-enum { CHECK_ROWS = 256 };
-
-typedef struct check {
-    const gnomon_matrix *m;
-    int64_t *faults; /* a task's first row that is refused, or -1 */
-} check;
-
-static void check_rows(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const check *c = arg;
-    const int64_t end = (task + 1) * CHECK_ROWS;
-    int64_t col;
-    c->faults[task] = -1;
-    for (int64_t i = task * CHECK_ROWS; i < end && i < c->m->rows; i++) {
-        if (gnomon_row_fault(c->m, i, &col) == GNOMON_OK) continue;
-        c->faults[task] = i;
-        return;
-    }
-}
-
 /* Refuses points that no join takes; m is rows of the side from 'first' on. */
 static gnomon_status check_points(gnomon_join_state *join, const gnomon_side *side,
                                   const gnomon_matrix *m, int64_t first)
 {
-    if (gnomon_metric_takes(join->options.metric, GNOMON_POINTS_BITS) || m->rows == 0)
-        return GNOMON_OK;
-    const int64_t tasks = (m->rows + CHECK_ROWS - 1) / CHECK_ROWS;
-    check c = {m, NULL};
-    GNOMON_TRY(gnomon_alloc(join->ctx, tasks, sizeof *c.faults, "a check", &c.faults));
-    gnomon_parallel(join->ctx, tasks, check_rows, &c);
-    gnomon_status status = GNOMON_OK;
-    for (int64_t task = 0; task < tasks && status == GNOMON_OK; task++)
-        if (c.faults[task] >= 0) status = refuse(join, side, m, c.faults[task], first);
-    gnomon_free(join->ctx, c.faults);
-    return status;
+    if (gnomon_metric_takes(join->options.metric, GNOMON_POINTS_BITS)) return GNOMON_OK;
+    return gnomon_check_rows(join->ctx, m, side->name, first);
 }
 
 /* Rows [first, first + count) of a side. */

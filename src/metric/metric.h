@@ -115,5 +115,9 @@ double gnomon_sparse_key(const gnomon_metric_row *metric, const gnomon_search_ke
 /* Whether row i holds NaN or infinity (NONFINITE) or a magnitude above 2^500 (UNSUPPORTED); where.
  */
 gnomon_status gnomon_row_fault(const gnomon_matrix *m, int64_t i, int64_t *col);
+/* Refuses the first row of m, an argument of this name, that has such a fault. Row 0 of m is the
+ * argument's row 'first'. Errors: NONFINITE, UNSUPPORTED, MEMORY. */
+gnomon_status gnomon_check_rows(gnomon_context *ctx, const gnomon_matrix *m, const char *name,
+                                int64_t first);
 
 #endif

@@ -2,6 +2,12 @@
 #include "kernels.h"
 #include "metric/metric.h"
 
+#include "base/arithmetic.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+
+#include <inttypes.h>
 #include <math.h>
 
 /* Of the coordinates of points whose norms have small squares: they are then at most 2^150. */
@@ -66,4 +72,47 @@ gnomon_status gnomon_row_fault(const gnomon_matrix *m, int64_t i, int64_t *col)
         }
     }
     return GNOMON_OK;
+}
+
+enum { CHECK_ROWS = 256 };
+
+typedef struct checking {
+    const gnomon_matrix *m;
+    int64_t *faults; /* a task's first row that is refused, or -1 */
+} checking;
+
+static void check_some(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const checking *c = arg;
+    const int64_t end = gnomon_min((task + 1) * CHECK_ROWS, c->m->rows);
+    int64_t col;
+    c->faults[task] = -1;
+    for (int64_t i = task * CHECK_ROWS; i < end; i++) {
+        if (gnomon_row_fault(c->m, i, &col) == GNOMON_OK) continue;
+        c->faults[task] = i;
+        return;
+    }
+}
+
+gnomon_status gnomon_check_rows(gnomon_context *ctx, const gnomon_matrix *m, const char *name,
+                                int64_t first)
+{
+    const int64_t tasks = gnomon_ceil_div(m->rows, CHECK_ROWS);
+    int64_t bad = -1, col = 0;
+    checking c = {m, NULL};
+    if (tasks == 0) return GNOMON_OK;
+    GNOMON_TRY(gnomon_alloc(ctx, tasks, sizeof *c.faults, "a check", &c.faults));
+    gnomon_parallel(ctx, tasks, check_some, &c);
+    for (int64_t task = 0; task < tasks && bad < 0; task++)
+        bad = c.faults[task];
+    gnomon_free(ctx, c.faults);
+    if (bad < 0) return GNOMON_OK;
+    const gnomon_status status = gnomon_row_fault(m, bad, &col);
+    return gnomon_fail(
+        ctx, status,
+        GNOMON_ARG("%s") " has %s in row " GNOMON_AT_ROW "%" PRId64 ", column " GNOMON_AT_COL
+                         "%" PRId64,
+        name, status == GNOMON_ERROR_NONFINITE ? "NaN or infinity" : "a magnitude above 2^500",
+        first + bad, col);
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "metric/metric.h"
 #include "points/view.h"
 
 #include <inttypes.h>
@@ -103,7 +104,7 @@ gnomon_status gnomon_rabitq_estimate(gnomon_context *ctx, const gnomon_rabitq *i
     if (bounds != NULL) GNOMON_TRY(check_out(ctx, index, queries, bounds, "bounds"));
     GNOMON_FAIL_IF(bounds != NULL && !(failure >= 0 && failure < 1), ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("failure") " is %g; it must be at least 0 and below 1", failure);
-    GNOMON_TRY(gnomon_rabitq_check_rows(ctx, queries, "queries"));
+    GNOMON_TRY(gnomon_check_rows(ctx, queries, "queries", 0));
     if (queries->rows == 0) return GNOMON_OK;
     double *numbers = NULL;
     estimating w = {.index = index,

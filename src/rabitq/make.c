@@ -294,24 +294,6 @@ static gnomon_status make(gnomon_context *ctx, making *w)
     return status;
 }
 
-gnomon_status gnomon_rabitq_check_rows(gnomon_context *ctx, const gnomon_matrix *x,
-                                       const char *name)
-{
-    for (int64_t i = 0; i < x->rows; i++) {
-        int64_t col = 0;
-        const gnomon_status status = gnomon_row_fault(x, i, &col);
-        if (status != GNOMON_OK)
-            return gnomon_fail(ctx, status,
-                               GNOMON_ARG("%s") " has %s in row " GNOMON_AT_ROW "%" PRId64
-                                                ", column " GNOMON_AT_COL "%" PRId64,
-                               name,
-                               status == GNOMON_ERROR_NONFINITE ? "NaN or infinity"
-                                                                : "a magnitude above 2^500",
-                               i, col);
-    }
-    return GNOMON_OK;
-}
-
 gnomon_status gnomon_rabitq_create(gnomon_context *ctx, const gnomon_rabitq_options *options,
                                    const gnomon_matrix *points, gnomon_rabitq **out)
 {
@@ -331,7 +313,7 @@ gnomon_status gnomon_rabitq_create(gnomon_context *ctx, const gnomon_rabitq_opti
                 .k = gnomon_cpu_kernels(gnomon_context_isa(ctx)),
                 .x = points,
                 .asking = {.ctx = ctx}};
-    gnomon_status status = gnomon_rabitq_check_rows(ctx, points, "points");
+    gnomon_status status = gnomon_check_rows(ctx, points, "points", 0);
     if (status == GNOMON_OK) status = gnomon_rabitq_rooms(ctx, index->m, &w.rooms, &numbers);
     if (status == GNOMON_OK) status = make(ctx, &w);
     gnomon_free(ctx, w.rooms);

@@ -58,9 +58,6 @@ gnomon_status gnomon_rabitq_check_options(gnomon_context *ctx, const gnomon_rabi
 /* An index without centre, codes and factors. */
 gnomon_status gnomon_rabitq_open_empty(gnomon_context *ctx, const gnomon_rabitq_options *o,
                                        int64_t points, int64_t dim, gnomon_rabitq **out);
-/* Refuses rows with NaN, infinity or a magnitude above 2^500. */
-gnomon_status gnomon_rabitq_check_rows(gnomon_context *ctx, const gnomon_matrix *x,
-                                       const char *name);
 /* Row i of x, less the centre, scaled and rotated, in room->x; factor divides it by its norm. */
 void gnomon_rabitq_turn(const gnomon_rabitq *index, const gnomon_kernels *k, const gnomon_matrix *x,
                         int64_t i, gnomon_rabitq_room *room);

@@ -52,28 +52,6 @@ static gnomon_status copy_options(gnomon_context *ctx, const gnomon_search_optio
     return GNOMON_OK;
 }
 
-/* Refuses what no search takes. */
-static gnomon_status check_queries(gnomon_search *s)
-{
-    for (int64_t i = 0; i < s->count; i++) {
-        int64_t col = 0;
-        const gnomon_status status = gnomon_row_fault(&s->queries, i, &col);
-        if (status == GNOMON_ERROR_NONFINITE)
-            return gnomon_fail(s->ctx, status,
-                               GNOMON_ARG("queries") " has NaN or infinity in row " GNOMON_AT_ROW
-                                                     "%" PRId64 ", column " GNOMON_AT_COL
-                                                     "%" PRId64,
-                               i, col);
-        if (status != GNOMON_OK)
-            return gnomon_fail(
-                s->ctx, status,
-                GNOMON_ARG("queries") " has a magnitude above 2^500 in row " GNOMON_AT_ROW
-                                      "%" PRId64 ", column " GNOMON_AT_COL "%" PRId64,
-                i, col);
-    }
-    return GNOMON_OK;
-}
-
 static gnomon_status check_bits(gnomon_search *s, const gnomon_matrix *m, const char *name)
 {
     if (!gnomon_metric_takes(s->options.metric, GNOMON_POINTS_BITS)) return GNOMON_OK;
@@ -151,7 +129,7 @@ static gnomon_status create(gnomon_context *ctx, const gnomon_matrix *dense, con
         status = check_bits(s, dense, "queries");
         if (status == GNOMON_OK && dense->memory == GNOMON_HOST &&
             gnomon_metric_takes(options.metric, GNOMON_POINTS_DENSE))
-            status = check_queries(s);
+            status = gnomon_check_rows(ctx, &s->queries, "queries", 0);
     }
     if (status == GNOMON_OK) status = begin(s);
     const bool must = gnomon_context_device(ctx) == GNOMON_DEVICE_PLUGIN;
