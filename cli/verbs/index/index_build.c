@@ -363,6 +363,22 @@ static int load(build *b, const char *path, const cli_input_options *input, cli_
     return code < 0 ? cli_index_read(b->app, path, b->options.metric, 0, p, budget) : code;
 }
 
+/* Writes the index that was made in memory; waits while another process changes the target. */
+static int save(build *b)
+{
+    gnomon_context *ctx = b->app->ctx;
+    int waiting = 0;
+    for (;;) {
+        const gnomon_status status = b->index.coded != NULL
+                                         ? gnomon_rabitq_save(ctx, b->index.coded, b->output)
+                                         : gnomon_lsh_save(ctx, b->index.hashed, b->output);
+        if (status == GNOMON_OK) return -1;
+        if (status != GNOMON_ERROR_BUSY) return cli_fail_status(b->app, status);
+        const int code = cli_index_wait(b->app, b->output, &waiting);
+        if (code >= 0) return code;
+    }
+}
+
 /* Codes of points in memory. */
 static int build_coded(build *b)
 {
@@ -381,15 +397,7 @@ static int build_coded(build *b)
         if (status == GNOMON_ERROR_NONFINITE || status == GNOMON_ERROR_UNSUPPORTED)
             code = cli_fail(app, CLI_EXIT_DATA, "%s: %s", b->path, gnomon_last_error(app->ctx));
     }
-    int waiting = 0;
-    while (code < 0 && status == GNOMON_OK &&
-           (status = gnomon_rabitq_save(app->ctx, b->index.coded, b->output)) ==
-               GNOMON_ERROR_BUSY) {
-        code = cli_index_wait(app, b->output, &waiting);
-        status = GNOMON_OK;
-        if (code >= 0) break;
-    }
-    if (code < 0 && status != GNOMON_OK) code = cli_fail_status(app, status);
+    if (code < 0) code = status == GNOMON_OK ? save(b) : cli_fail_status(app, status);
     b->build_seconds = cli_seconds() - begin;
     b->points = points.dense.rows;
     cli_index_close(&b->index); /* before the points that it refers to */
@@ -425,14 +433,7 @@ static int tune(build *b, const cli_points *points, const cli_points *queries, i
         return cli_fail(app, CLI_EXIT_DATA, "%s: %s",
                         cli_error_about(app, "queries") ? b->queries_path : b->path,
                         gnomon_last_error(app->ctx));
-    if (status == GNOMON_OK && b->index.hashed != NULL && b->output != NULL) {
-        int waiting = 0;
-        while ((status = gnomon_lsh_save(app->ctx, b->index.hashed, b->output)) ==
-               GNOMON_ERROR_BUSY) {
-            const int code = cli_index_wait(app, b->output, &waiting);
-            if (code >= 0) return code;
-        }
-    }
+    if (status == GNOMON_OK && b->index.hashed != NULL && b->output != NULL) return save(b);
     return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
 }
 
