@@ -129,19 +129,22 @@ static void prepare_query(void *arg, int64_t q, int worker)
 
 /* ---- limits ---- */
 
+/* A bound on what rounding the query took: always, or by Hoeffding's bound if that is less. */
+static double lost_to(const scanning *w, const asked *a, double rounding)
+{
+    const double likely = rounding * (double)a->scale;
+    return !w->exact && !a->lost && likely < a->length ? likely : a->length;
+}
+
 /* Sets what passes: points that may lie within 'limit', squared, of the query. */
-static void set_limit(const scanning *w, const asked *a, double limit, double sure, double rounding,
-                      gnomon_rabitq_filter *f)
+static void set_limit(const scanning *w, const asked *a, double limit, gnomon_rabitq_filter *f)
 {
     const double root = sqrt(limit), most = root < a->norm ? root : a->norm;
-    double length = a->length;
-    if (!w->exact && !a->lost && rounding * (double)a->scale < length)
-        length = rounding * (double)a->scale;
     /* more than what rounding takes from both squares */
     const double above = limit * (1 + 0x1p-20) - a->square * (1 - 0x1p-18) + 0x1p-100;
     f->limit = a->square < 0x1p120 ? (float)(above + fabs(above) * 0x1p-20) : NAN;
-    f->slope = gnomon_rabitq_above(sure * most * (1 + 0x1p-20));
-    f->spread = gnomon_rabitq_above(length * (1 + 0x1p-20));
+    f->slope = gnomon_rabitq_above(w->sure * most * (1 + 0x1p-20));
+    f->spread = gnomon_rabitq_above(lost_to(w, a, w->rounding) * (1 + 0x1p-20));
 }
 
 /* By the order of estimates alone. */
@@ -155,13 +158,10 @@ static void set_strict(float low, gnomon_rabitq_filter *f)
  * always holds. */
 static float reached(const scanning *w, const asked *a, const gnomon_rabitq_hit *h)
 {
-    double length = a->length;
-    if (!w->exact && !a->lost && w->roundly * (double)a->scale < length)
-        length = w->roundly * (double)a->scale;
     const double width = (double)h->width, error = (double)h->reach * w->surely;
     if (!isfinite(a->square)) return HUGE_VALF; /* too far for fp64, and for a rank */
     double estimate = (double)h->low + a->square + 0x1p-17 * (a->square + width * width);
-    estimate += width * length;
+    estimate += width * lost_to(w, a, w->roundly);
     if (!(estimate > 0)) estimate = 0;
     /* d^2 <= estimate + error min(norm, d) */
     const double d = (error + sqrt(error * error + 4 * estimate)) / 2;
@@ -238,7 +238,7 @@ static void make_room(void *arg, int64_t q)
         const double limit = -(double)gnomon_rank_largest(ranks, f->count, w->first);
         if (limit < p->limit) {
             p->limit = limit;
-            set_limit(w, a, limit, w->sure, w->rounding, f);
+            set_limit(w, a, limit, f);
         }
         int32_t kept = 0;
         for (int32_t i = 0; i < f->count; i++)
@@ -435,7 +435,7 @@ static void answer(void *arg, int64_t q, int worker)
     if (w->strict || nearest->count < nearest->k) return;
     gnomon_rabitq_filter limit = {0};
     a->top = square_of(w, nearest->heap[0].key);
-    set_limit(w, a, a->top, w->sure, w->rounding, &limit);
+    set_limit(w, a, a->top, &limit);
     for (int64_t c = 0; c < w->chunks; c++)
         if (!(w->parts[c * w->count + q].limit >= a->top)) a->again = true;
     for (int64_t c = 0; c < w->chunks && !a->again; c++) {
@@ -494,7 +494,7 @@ static gnomon_status search_again(scanning *w, int64_t *compared)
         if (count != q)
             memcpy(w->words + count * w->steps, w->words + q * w->steps, (size_t)w->steps * 4);
         w->filters[count] = filter_of(w, q, w->hits + q * w->room, w->room);
-        set_limit(w, &w->asked[q], w->asked[q].top, w->sure, w->rounding, &w->filters[count]);
+        set_limit(w, &w->asked[q], w->asked[q].top, &w->filters[count]);
         w->list[count++] = q;
     }
     if (count == 0) return GNOMON_OK;
