@@ -78,6 +78,14 @@ static void set(const gnomon_matrix *m, int64_t i, int64_t j, double v)
         *reinterpret_cast<float *>(element(m, i, j)) = (float)v;
 }
 
+static void check_reads(const gnomon_matrix *m)
+{
+    for (int64_t i = 0; i < m->rows; i++)
+        for (int64_t j = 0; j < m->cols; j++)
+            if (!inside(element(m, i, j), gnomon_dtype_size(m->dtype), true))
+                broken("a kernel reads outside of device memory");
+}
+
 cudaError_t gcu_scale(const gnomon_matrix *view, double beta, cudaStream_t s)
 {
     const gnomon_matrix m = *view;
@@ -245,15 +253,13 @@ size_t gcu_adjoint_least_work(const gcu_adjoint_task *t)
 template <typename T> static void backwards(const gcu_adjoint_task &t, const gnomon_simple &a)
 {
     std::vector<float> s((size_t)t.rows);
+    check_reads(&t.y);
     for (int64_t q = 0; q < t.x.cols; q++) {
         gnomon_simple_values(&a, t.row, t.rows, t.col + q, 1, s.data(), 1, 1);
         for (int64_t i = 0; i < t.x.rows; i++) {
             T total = 0;
-            for (int64_t r = 0; r < t.rows; r++) {
-                if (!inside(element(&t.y, i, r), gnomon_dtype_size(t.y.dtype), true))
-                    broken("a kernel reads outside of device memory");
+            for (int64_t r = 0; r < t.rows; r++)
                 total += (T)s[(size_t)r] * (T)value(&t.y, i, r);
-            }
             const double sum = t.alpha * a.scale * ((double)total + 0.0);
             set(&t.x, i, q, t.beta == 0 ? sum : sum + t.beta * value(&t.x, i, q));
         }
@@ -317,15 +323,15 @@ cudaError_t gcu_gemm_run(const gcu_gemm *call, void *work, size_t work_bytes, cu
                                  g.c_row_stride,
                                  g.c_col_stride};
         if (work) memset(work, 0xff, work_bytes);
+        if (read) {
+            check_reads(&a);
+            check_reads(&b);
+        }
         for (int64_t i = 0; i < g.m; i++)
             for (int64_t j = 0; j < g.n; j++) {
                 double sum = 0;
-                for (int64_t k = 0; k < g.k && read; k++) {
-                    if (!inside(element(&a, i, k), gnomon_dtype_size(a.dtype), true) ||
-                        !inside(element(&b, k, j), gnomon_dtype_size(b.dtype), true))
-                        broken("a kernel reads outside of device memory");
+                for (int64_t k = 0; k < g.k && read; k++)
                     sum += value(&a, i, k) * value(&b, k, j);
-                }
                 set(&c, i, j,
                     g.beta == 0 ? g.alpha * sum : g.alpha * sum + g.beta * value(&c, i, j));
             }

@@ -48,6 +48,7 @@ struct allocation {
 
 static std::vector<stream *> streams;
 static std::map<char *, allocation> allocations;
+static auto last_found = allocations.end();
 static size_t device_bytes[SIMULATED_GPUS],
     device_limit[SIMULATED_GPUS] = {(size_t)1 << 30, (size_t)1 << 30, (size_t)1 << 30};
 static thread_local int current;
@@ -125,9 +126,13 @@ bool inside(const void *p, size_t bytes, bool device)
 {
     LOCK;
     char *at = static_cast<char *>(const_cast<void *>(p));
-    auto found = allocations.upper_bound(at);
-    if (found == allocations.begin()) return false;
-    --found;
+    auto found = last_found; /* a kernel asks for one element after the other */
+    if (found == allocations.end() || at < found->first ||
+        at >= found->first + found->second.bytes) {
+        found = allocations.upper_bound(at);
+        if (found == allocations.begin()) return false;
+        last_found = --found;
+    }
     if (device && running >= 0 && found->second.gpu != running)
         broken("a kernel in the memory of another GPU");
     return at + bytes <= found->first + found->second.bytes && found->second.device == device;
@@ -147,6 +152,7 @@ static void give(void *data)
     const auto found = allocations.find(static_cast<char *>(data));
     if (found == allocations.end()) broken("memory given back that was not taken");
     if (found->second.device) device_bytes[found->second.gpu] -= found->second.bytes;
+    if (found == last_found) last_found = allocations.end();
     memset(data, 0xff, found->second.bytes);
     allocations.erase(found);
     free(data);
