@@ -1,8 +1,11 @@
 /* A join divided among ranks: see join/ranks/ranks.h.
  *
- * Every message of pairs is answered by rank 0, as in comm/deal.c: whether it wants more. A rank
- * works on before it reads the answer. Its last word, or its failure, is not answered; then rank 0
- * tells all how it ended. */
+ * Every message of pairs is answered by rank 0, as in comm/deal.c: whether it wants more, and when
+ * the ranks meet next. A rank works on before it reads the answer. Its last word, or its failure,
+ * is not answered; then rank 0 tells all how it ended.
+ *
+ * When ranks meet, all pass on what waits, behind the same round of tiles: a rank that did so by a
+ * clock of its own would wait for as long as rank 0 has to its own next tile. */
 #include "join/ranks/ranks.h"
 
 #include "base/arithmetic.h"
@@ -13,6 +16,7 @@
 #include "join/out.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -20,7 +24,8 @@ enum {
     CHUNK = 16384, /* pairs in a message */
     SHARE = 8,     /* of the memory limit, for pairs that wait */
     LEAST_ROOM = 1024,
-    LONGEST = 10 /* seconds that pairs wait: so long a failure may be unknown to the others */
+    MEETING = 2, /* rounds before the ranks first meet: there and back */
+    LONGEST = 10 /* seconds to the next meeting: so long a failure may be unknown to the others */
 };
 
 /* What all ranks must agree on. */
@@ -39,6 +44,11 @@ typedef struct part {
 } part;
 
 static const int64_t last_word = -1;
+
+/* Rank 0's answer to it: docs/reference/formats.md. */
+typedef struct reply {
+    int64_t more, meeting;
+} reply;
 
 gnomon_status gnomon_join_ranks_open(gnomon_context *ctx, const gnomon_join_options *options,
                                      gnomon_join_ranks *r)
@@ -68,18 +78,21 @@ static gnomon_status read_answer(gnomon_join_ranks *r)
 {
     if (!r->waiting) return GNOMON_OK;
     r->waiting = false;
+    reply told;
     GNOMON_TRY(say(r, gnomon_message_receive(r->ctx, &r->comm, 0, GNOMON_MESSAGE_GO, &r->message)));
-    if (r->message.kind == GNOMON_MESSAGE_FAILURE || r->message.bytes != 1)
+    if (r->message.kind == GNOMON_MESSAGE_FAILURE || r->message.bytes != (int64_t)sizeof told)
         return say(r, gnomon_fail(r->ctx, GNOMON_ERROR_DATA,
                                   "a message of rank 0 is damaged: it is no answer"));
-    r->stopped = r->message.data[0] == 0;
+    memcpy(&told, r->message.data, sizeof told);
+    r->stopped = told.more == 0;
+    r->meeting = told.meeting;
     return GNOMON_OK;
 }
 
 static gnomon_status answer(gnomon_join_ranks *r, int to, bool more)
 {
-    const char go = more;
-    return say(r, gnomon_message_send(r->ctx, &r->comm, to, GNOMON_MESSAGE_GO, &go, 1));
+    const reply told = {more, r->meeting};
+    return say(r, gnomon_message_send(r->ctx, &r->comm, to, GNOMON_MESSAGE_GO, &told, sizeof told));
 }
 
 /* Sends a part and its pairs, of at most CHUNK. */
@@ -250,8 +263,27 @@ static gnomon_status flush(gnomon_join_state *join)
     for (int64_t at = 0; at < r->run_count && !join->full; at++)
         GNOMON_TRY(pass_on(join, &r->runs[at], r->counted ? NULL : r->pairs + r->runs[at].first));
     r->run_count = r->count = 0;
-    r->flushed = gnomon_seconds();
     return GNOMON_OK;
+}
+
+/* Behind a round of tiles: passes on what waits, if all do so now. */
+static gnomon_status meet(gnomon_join_state *join)
+{
+    gnomon_join_ranks *r = join->ranks;
+    if (r->dealt < r->meeting) return GNOMON_OK;
+    GNOMON_TRY(read_answer(r)); /* which may tell of a later one */
+    if (r->stopped) join->full = true;
+    if (r->dealt < r->meeting || join->full) return GNOMON_OK;
+    if (r->comm.rank > 0) return flush(join);
+    const double now = gnomon_seconds(), each = (now - r->met) / (double)(r->dealt - r->met_at);
+    const double rounds = fmin(LONGEST / (each + 1e-9), TILES);
+    const bool often = join->options.max_pairs > 0 || rounds < 2;
+    r->meeting = r->dealt + (often ? 1 : (int64_t)rounds / 2 * 2);
+    r->met = now;
+    r->met_at = r->dealt;
+    GNOMON_TRY(flush(join));
+    return join->heap == NULL ? collect_until(join, gnomon_min(r->dealt * r->comm.size, r->tiles))
+                              : GNOMON_OK;
 }
 
 /* Room for more pairs; *fits is false when they are more than may wait. */
@@ -311,7 +343,8 @@ static gnomon_status begin_tiles(gnomon_join_state *join)
     r->first_row = join->options.first_row;
     r->rows = join->p.rows;
     r->tiles = gnomon_min(each * r->comm.size, r->rows - r->first_row);
-    r->flushed = gnomon_seconds();
+    r->meeting = join->options.max_pairs > 0 ? 1 : MEETING;
+    r->met = gnomon_seconds();
     if (r->runs != NULL) return GNOMON_OK;
     return gnomon_alloc(r->ctx, TILES + 2, sizeof *r->runs, "tiles", &r->runs);
 }
@@ -322,11 +355,8 @@ gnomon_status gnomon_join_more(gnomon_join_state *join, bool *more)
     *more = join->next_row < join->end_row && !join->full;
     if (*more || !gnomon_join_divided(r)) return GNOMON_OK;
     if (r->tile < 0) GNOMON_TRY(begin_tiles(join));
-    if (r->run_count > 0) { /* of the tile that is done */
-        r->runs[r->run_count - 1].last = true;
-        if (join->options.max_pairs > 0 || gnomon_seconds() - r->flushed > LONGEST)
-            GNOMON_TRY(flush(join));
-    }
+    if (r->run_count > 0) r->runs[r->run_count - 1].last = true; /* of the tile that is done */
+    if (r->dealt > 0) GNOMON_TRY(meet(join));
     const int64_t place = r->dealt % 2 == 0 ? r->comm.rank : r->comm.size - 1 - r->comm.rank;
     r->tile = r->dealt++ * r->comm.size + place;
     if (r->tile >= r->tiles || join->full) {

@@ -4,7 +4,7 @@
  * about as much to do whether all rows cost the same or, as in a self-join, fewer and fewer. Pairs
  * wait at the rank that found them, within a share of its memory; then they go to rank 0, which
  * hands those of all ranks out in the order of the tiles. So ranks wait for each other only when
- * memory is short, and at the end. */
+ * memory is short, at meetings, which rank 0 calls every ten seconds or so, and at the end. */
 #ifndef GNOMON_JOIN_RANKS_H
 #define GNOMON_JOIN_RANKS_H
 
@@ -43,8 +43,10 @@ typedef struct gnomon_join_ranks {
     int64_t count, room;
     gnomon_join_run *runs;
     int64_t run_count;
-    char *body; /* of a message */
-    double flushed;
+    char *body;      /* of a message */
+    int64_t meeting; /* the rounds behind which the ranks meet next */
+    double met;      /* rank 0: when they last did */
+    int64_t met_at;  /* and behind how many rounds */
 } gnomon_join_ranks;
 
 /* Takes options->comm; of one rank where that is NULL. Errors: ARGUMENT. */
