@@ -108,7 +108,7 @@ int cli_start(cli_app *app)
 int cli_end(cli_app *app, int code)
 {
     cli_bar_clear(app);
-    cli_comm_close(app, code);
+    code = cli_comm_close(app, code);
     gnomon_context_destroy(app->ctx);
     app->ctx = NULL;
     return code;

@@ -75,8 +75,11 @@ int cli_comm_agree(cli_app *app, int code);
 int cli_comm_begin(cli_app *app, int (*work)(void *user), void *user);
 /* Refuses, under --comm, a file whose rows can't be read from any one on. */
 int cli_comm_check_input(cli_app *app, const char *path, const gnomon_data_info *info);
-/* Ends with the others, or ends them; part of cli_end. */
-void cli_comm_close(cli_app *app, int code);
+/* Ends with the others, or ends them; part of cli_end. Returns what the process is to end with. */
+int cli_comm_close(cli_app *app, int code);
+/* A rank that has ended with this code before it met the others says so, and tells the launcher, as
+ * the others would wait for it. Returns code. */
+int cli_comm_refuse(int argc, char **argv, int code);
 
 /* clock.c: seconds of a clock that only goes on. */
 double cli_seconds(void);

@@ -1,7 +1,14 @@
 /* A verb on several ranks: --comm. */
 #include "cli.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* Whether this process has met the other ranks. */
+static int has_met;
 
 /* The verbs that run so. */
 static const char *const verbs[] = {"project", "neighbors", "join", "dedup", "svd", "lstsq"};
@@ -19,6 +26,21 @@ static int check_verb(cli_app *app)
                      list);
 }
 
+/* Ranks of other verbs would wait for other messages than these send. */
+static int check_same_verb(cli_app *app)
+{
+    char verb[64] = "";
+    int code = -1;
+    snprintf(verb, sizeof verb, "%s", app->verb);
+    const gnomon_status status = gnomon_comm_broadcast(app->ctx, &app->comm, verb, sizeof verb);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    verb[sizeof verb - 1] = '\0';
+    if (strcmp(verb, app->verb) != 0)
+        code = cli_usage(app, "--comm: rank %d runs this verb and rank 0 runs %s; all must run one",
+                         app->comm.rank, verb);
+    return cli_comm_agree(app, code);
+}
+
 int cli_comm_open(cli_app *app)
 {
     static const gnomon_comm one = GNOMON_COMM_INIT;
@@ -34,12 +56,13 @@ int cli_comm_open(cli_app *app)
     if (cli_error_about(app, "name") && status == GNOMON_ERROR_ARGUMENT)
         return cli_usage(app, "--comm%s", cli_error_rest(app));
     if (status != GNOMON_OK) return cli_fail_status(app, status);
+    has_met = 1;
     if (app->comm.rank > 0) { /* rank 0 reports */
         app->quiet = 1;
         app->json = 0;
         app->bar.mode = CLI_BAR_NEVER;
     }
-    return -1;
+    return app->comm.size > 1 ? check_same_verb(app) : -1;
 }
 
 int cli_comm_agree(cli_app *app, int code)
@@ -72,14 +95,74 @@ int cli_comm_check_input(cli_app *app, const char *path, const gnomon_data_info 
                      strcmp(path, "-") == 0 ? "standard input" : path);
 }
 
-void cli_comm_close(cli_app *app, int code)
+/* What is said before a launcher ends all ranks, and ranks that are about to end, come first. */
+static void pause_before_the_end(void)
+{
+    const struct timespec a_moment = {.tv_nsec = 200000000};
+    nanosleep(&a_moment, NULL);
+}
+
+int cli_comm_close(cli_app *app, int code)
 {
     const gnomon_comm comm = app->comm;
-    if (app->comm_name == NULL || comm.size == 0) return;
+    if (app->comm_name == NULL || comm.size == 0) return code;
     app->comm.size = 0;
     /* the others wait for what this rank will not do */
-    if (code > CLI_EXIT_DONE && !app->agreed && comm.abort != NULL)
+    if (code > CLI_EXIT_DONE && !app->agreed && comm.abort != NULL) {
         comm.abort(comm.user, code);
-    else
-        gnomon_comm_close(&comm);
+        return code;
+    }
+    gnomon_comm_close(&comm);
+    if (code <= CLI_EXIT_DONE || comm.size == 1) return code;
+    /* Open MPI's launcher kills all ranks when the first one ends with an error, and at times hangs
+     * where others are just ending: so the job's code is that of rank 0, which ends last. */
+    if (comm.rank > 0) return CLI_EXIT_DONE;
+    pause_before_the_end();
+    return code;
+}
+
+/* ---- ranks that the others would wait for ---- */
+
+static int has_comm(int argc, char **argv)
+{
+    static const char option[] = "--comm";
+    const size_t length = sizeof option - 1;
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], option, length) == 0 &&
+            (argv[i][length] == '\0' || argv[i][length] == '='))
+            return 1;
+    return 0;
+}
+
+/* MPICH's launcher does not mind a process that ends before it has begun with MPI; it hears an
+ * abort from the socket that it gave the process, which is how MPICH's own library tells it. */
+static void tell_launcher(int code)
+{
+    char text[64], *end;
+    struct stat file;
+    const char *number = getenv("PMI_FD");
+    if (number == NULL) return;
+    const long fd = strtol(number, &end, 10);
+    if (end == number || *end != '\0' || fd < 0 || fd > 1 << 20 || fstat((int)fd, &file) != 0 ||
+        !S_ISSOCK(file.st_mode))
+        return;
+    const int length = snprintf(text, sizeof text, "cmd=abort exitcode=%d\n", code);
+    (void)!send((int)fd, text, (size_t)length, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+int cli_comm_refuse(int argc, char **argv, int code)
+{
+    static const char *const launchers[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                               {"PMI_RANK", "PMI_SIZE"}};
+    if (has_met || code <= CLI_EXIT_DONE || !has_comm(argc, argv)) return code;
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
+        const char *rank = getenv(launchers[i][0]), *size = getenv(launchers[i][1]);
+        if (rank == NULL || size == NULL || strtol(size, NULL, 10) < 2) continue;
+        fprintf(stderr, "gnomon: rank %ld of %ld ends before it has met the others\n",
+                strtol(rank, NULL, 10), strtol(size, NULL, 10));
+        pause_before_the_end();
+        tell_launcher(code);
+        break;
+    }
+    return code;
 }

@@ -101,5 +101,5 @@ int main(int argc, char **argv)
     (void)setenv("OPENBLAS_NUM_THREADS", "1", 0);
     cli_signals_install();
     cli_json_open();
-    return cli_leave(run(argc, argv));
+    return cli_leave(cli_comm_refuse(argc, argv, run(argc, argv)));
 }

@@ -50,7 +50,9 @@
  * Every call below is collective, if not said otherwise: all ranks make the same calls in the same
  * order, each with a context of its own. A rank that fails between two of them tells the others by
  * gnomon_comm_agree, or ends them by the engine's abort; else they wait for it. Inside a call the
- * failure of a rank is that of all: each returns its status, and the text names the rank.
+ * failure of a rank is that of all: each returns its status, and the text names the rank. That goes
+ * for bad arguments of gnomon_comm_deal, gnomon_comm_neighbors, joins and deduplications too, but
+ * for a comm that is none.
  *
  * Partial results travel in the messages of docs/reference/formats.md, with a version and a
  * checksum. All ranks must run the same version on processors of the same byte order.

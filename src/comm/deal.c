@@ -42,6 +42,10 @@ static gnomon_status make(deal *d, int64_t piece, const void **data, int64_t *by
     *data = NULL;
     *bytes = -1;
     forget(d);
+    /* told by the first piece, since the others wait for it */
+    GNOMON_NEED(d->ctx, d->make, "make");
+    GNOMON_FAIL_IF(d->comm.rank == 0 && d->take == NULL, d->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("take") " is NULL");
     const gnomon_status status = d->make(d->user, piece, data, bytes);
     if (status == GNOMON_OK && *bytes > 0 && *data == NULL)
         return gnomon_fail(d->ctx, GNOMON_ERROR_ARGUMENT,
@@ -157,9 +161,6 @@ gnomon_status gnomon_comm_deal(gnomon_context *ctx, const gnomon_comm *comm,
 {
     deal d = {.ctx = ctx, .make = make_piece, .take = take, .user = user};
     GNOMON_TRY(gnomon_comm_take(ctx, comm, &d.comm));
-    GNOMON_NEED(ctx, make_piece, "make");
-    if (d.comm.rank == 0)
-        GNOMON_FAIL_IF(take == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("take") " is NULL");
     const gnomon_status status = d.comm.rank == 0 ? gather(&d) : give(&d);
     gnomon_message_drop(ctx, &d.message);
     return status;

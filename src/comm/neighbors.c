@@ -136,19 +136,25 @@ static gnomon_status merge_up(gnomon_context *ctx, const gnomon_comm *comm, gnom
     return status;
 }
 
+static gnomon_status check(gnomon_context *ctx, const gnomon_search *search, gnomon_neighbors *out)
+{
+    GNOMON_NEED(ctx, search, "search");
+    GNOMON_FAIL_IF(search->ctx != ctx, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("search") " belongs to another context");
+    return GNOMON_OPEN_RESULT(ctx, "out", gnomon_neighbors, out);
+}
+
 gnomon_status gnomon_comm_neighbors(gnomon_context *ctx, const gnomon_comm *given,
                                     gnomon_search *search, gnomon_neighbors *out)
 {
     gnomon_comm comm;
     gnomon_neighbors found = {.struct_size = sizeof found};
     GNOMON_TRY(gnomon_comm_take(ctx, given, &comm));
-    GNOMON_NEED(ctx, search, "search");
-    GNOMON_FAIL_IF(search->ctx != ctx, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("search") " belongs to another context");
-    GNOMON_TRY(GNOMON_OPEN_RESULT(ctx, "out", gnomon_neighbors, out));
     gnomon_comm_failure bad = {0};
-    gnomon_comm_note(ctx, &bad, gnomon_search_finish_partial(search, &found), comm.rank, NULL);
-    gnomon_status status = merge_up(ctx, &comm, search, &found, &bad);
+    gnomon_status status = check(ctx, search, out);
+    if (status == GNOMON_OK) status = gnomon_search_finish_partial(search, &found);
+    gnomon_comm_note(ctx, &bad, status, comm.rank, NULL);
+    status = merge_up(ctx, &comm, search, &found, &bad);
     if (status == GNOMON_OK && comm.rank == 0 && bad.status == GNOMON_OK)
         gnomon_comm_note(ctx, &bad, gnomon_neighbors_check(search, &found), 0, NULL);
     if (status == GNOMON_OK) status = gnomon_comm_end(ctx, &comm, &bad);

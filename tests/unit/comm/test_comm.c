@@ -386,6 +386,39 @@ static void test_deal_without_text(void **state)
     }
 }
 
+/* One rank gives no function: the others must not wait for it. */
+static void deal_nothing(rank_run *r)
+{
+    const int bad = *(const int *)r->arg;
+    enum { ANY = 7 };
+    int any = ANY;
+    r->status = gnomon_comm_deal(r->ctx, &r->comm, r->comm.rank == bad ? NULL : fail_silently,
+                                 take_any, &any);
+}
+
+static void take_nothing(rank_run *r)
+{
+    int any = 7;
+    r->status = gnomon_comm_deal(r->ctx, &r->comm, fail_silently, NULL, &any);
+}
+
+static void test_deal_refused(void **state)
+{
+    (void)state;
+    rank_run runs[MOST_RANKS];
+    char said[64];
+    for (int bad = 0; bad < 4; bad++) {
+        run_ranks(4, bad < 3 ? deal_nothing : take_nothing, &bad, runs);
+        const int rank = bad < 3 ? bad : 0;
+        snprintf(said, sizeof said, "rank %d: ", rank);
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(runs[i].status, GNOMON_ERROR_ARGUMENT);
+            assert_true(i == rank || strncmp(runs[i].text, said, strlen(said)) == 0);
+            assert_non_null(strstr(runs[i].text, bad < 3 ? "make" : "take"));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_engine),
@@ -396,6 +429,7 @@ int main(void)
                                        cmocka_unit_test(test_damage),
                                        cmocka_unit_test(test_deal),
                                        cmocka_unit_test(test_deal_failure),
-                                       cmocka_unit_test(test_deal_without_text)};
+                                       cmocka_unit_test(test_deal_without_text),
+                                       cmocka_unit_test(test_deal_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -303,6 +303,39 @@ static void test_memory(void **state)
     }
 }
 
+/* One rank has no search: the others must not wait for it. */
+static void search_nothing(rank_run *r)
+{
+    const int bad = *(const int *)r->arg;
+    float data[4 * COLS] = {0};
+    const gnomon_matrix rows = gnomon_matrix_rowmajor(data, GNOMON_F32, 4, COLS);
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_search *s = NULL;
+    o.k = 2;
+    assert_int_equal(gnomon_search_create(r->ctx, &rows, &o, &s), GNOMON_OK);
+    assert_int_equal(gnomon_search_first_id(s, 4 * r->comm.rank), GNOMON_OK);
+    assert_int_equal(gnomon_search_add(s, &rows), GNOMON_OK);
+    r->status = gnomon_comm_neighbors(r->ctx, &r->comm, r->comm.rank == bad ? NULL : s, &found);
+    gnomon_neighbors_free(r->ctx, &found);
+    gnomon_search_destroy(s);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    rank_run runs[MOST_RANKS];
+    char said[64];
+    for (int bad = 0; bad < 5; bad++) {
+        run_ranks(5, search_nothing, &bad, runs);
+        snprintf(said, sizeof said, "rank %d: ", bad);
+        for (int i = 0; i < 5; i++) {
+            assert_int_equal(runs[i].status, GNOMON_ERROR_ARGUMENT);
+            assert_true(i == bad || strncmp(runs[i].text, said, strlen(said)) == 0);
+        }
+    }
+}
+
 static void test_first_id(void **state)
 {
     (void)state;
@@ -335,6 +368,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_first_id)};
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_first_id)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
