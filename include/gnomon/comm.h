@@ -61,6 +61,8 @@
 #ifndef GNOMON_COMM_H
 #define GNOMON_COMM_H
 
+#include <gnomon/join.h>
+#include <gnomon/lsh.h>
 #include <gnomon/search.h>
 
 #ifdef __cplusplus
@@ -191,6 +193,24 @@ GNOMON_API gnomon_status gnomon_comm_deal(gnomon_context *ctx, const gnomon_comm
  *  - those of gnomon_comm_broadcast */
 GNOMON_API gnomon_status gnomon_comm_neighbors(gnomon_context *ctx, const gnomon_comm *comm,
                                                gnomon_search *search, gnomon_neighbors *out);
+
+/* Builds an index of dense points and writes it to path: the file of gnomon_lsh_builder_create,
+ * _add and _finish with the same points and options, byte for byte, whose options.codes must be 0.
+ * Each rank gives the same points, reads its own pieces of them by points->read (rows ascend from
+ * call to call) and hashes these; rank 0 takes points and keys in their order, merges the tables
+ * and writes. path is rank 0's; elsewhere it is not looked at. Moves a point and 8 bytes for each
+ * of its tables from the rank that has hashed it, in pieces of at most 8 MiB and an eighth of the
+ * memory limit, or one point; two such pieces are in a rank's memory on top of a builder's.
+ * Errors:
+ *  - those of a builder's calls, and what 'read' returns
+ *  - NONFINITE: the text has the row among all points
+ *  - UNSUPPORTED: a metric of sets; options.codes
+ *  - SHAPE: ranks with other points or other options
+ *  - those of gnomon_comm_broadcast
+ * On failure the file is not changed. */
+GNOMON_API gnomon_status gnomon_comm_lsh_build(gnomon_context *ctx, const gnomon_comm *comm,
+                                               const gnomon_lsh_options *options,
+                                               const gnomon_join_points *points, const char *path);
 
 #ifdef __cplusplus
 }

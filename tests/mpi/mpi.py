@@ -128,6 +128,8 @@ JOBS = [
     "lstsq many.npy targets.npy -o {}.npy --residual {}-residual.npy",
     "lstsq many.npy targets.npy -o {}.npy --sketch-size 300 --damp 2 --memory 70M",
     "lstsq doubles.npy one.npy -o {}.csv --output-dtype f4",
+    "index build points.npy --tables 5 --functions 4 --fine 2 --width 6 --probes 3 -o {}.npy",
+    "index build columns.npy --metric cosine --tables 3 --functions 9 --seed 5 -o {}.npy --memory 66M",
 ]
 
 
@@ -180,7 +182,13 @@ def failures(n):
             ("neighbors few.npy queries.npy -k 3 -o got.npy", 2, "few.npy has 2 points"),
             ("project text.csv -k 4 -o got.npy", 2, "text.csv can be read from the beginning alone"),
             ("hosvd points.npy --ranks 4,4 -o got.npz", 2,
-             "these run on several: project, neighbors, join, dedup, svd, lstsq"),
+             "these run on several: project, neighbors, join, dedup, svd, lstsq, index build"),
+            ("index build bad.npy --tables 3 --functions 4 --width 2 -o got.index", 3,
+             f"NaN or infinity in row {n - 1}, column 3"),
+            ("index build points.npy --tables 3 --functions 4 --width 2 -o nowhere/got.index", 4, "can't open the folder"),
+            ("index build points.npy --recall 0.9 -k 3 -o got.index", 2, "with given --tables and --functions"),
+            ("index build text.csv --tables 3 --functions 4 --width 2 -o got.index", 2,
+             "text.csv can be read from the beginning alone"),
             ("join bad.npy --threshold 1 -o got.csv", 3, f"NaN or infinity in row {n - 1}, column 3"),
             ("join bad.fvecs queries.npy --threshold 1 -o got.csv --memory 66M", 3,
              "gnomon join: bad.fvecs: the point of row 29998 "),
@@ -255,6 +263,7 @@ LONG = {
     "neighbors": "neighbors large.npy large-queries.npy -k 20 -o got.npy --threads 1",
     "dedup": "dedup large.jsonl --recall 1 --similarity 0.3 -o got.jsonl --threads 1",
     "join": "join large.npy --threshold 9 -o got.npy --threads 1",
+    "index": "index build large.npy --tables 2000 --functions 60 --width 4 -o got.npy --threads 1",
     "svd": "svd large.npy -k 40 --power 100 --test-power 100 -o got.npz --threads 1",
 }
 

@@ -1616,4 +1616,5 @@ FUNCTIONS = {
     "gnomon_comm_agree": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), c.POINTER(c.c_int), c.POINTER(c.c_int)]),
     "gnomon_comm_deal": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), gnomon_comm_make_fn, gnomon_comm_take_fn, c.c_void_p]),
     "gnomon_comm_neighbors": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), c.c_void_p, c.POINTER(gnomon_neighbors)]),
+    "gnomon_comm_lsh_build": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), c.POINTER(gnomon_lsh_options), c.POINTER(gnomon_join_points), c.c_char_p]),
 }

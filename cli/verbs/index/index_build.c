@@ -259,6 +259,9 @@ static int check(build *b, int tune)
                      b->width_given + b->sides_given + b->codes_given + b->probes_given +
                      b->rerank_given;
     if (!tune && b->output == NULL) return cli_usage(app, "-o OUT is needed");
+    if (!tune && app->comm_name != NULL && (guaranteed || told == 0 || b->codes_given))
+        return cli_usage(app, "--comm: several ranks build an index of dense points with given "
+                              "--tables and --functions, and without --codes");
     if (b->bits_given && (guaranteed || told > 0))
         return cli_usage(app, "--rabitq excludes --recall and all other settings");
     if (guaranteed && told > 0)
@@ -559,6 +562,88 @@ static int build_tuned(build *b, int table)
     return code;
 }
 
+/* ---- by several ranks ---- */
+
+typedef struct piecewise {
+    build *b;
+    gnomon_reader *reader;
+    gnomon_data_info info;
+} piecewise;
+
+static gnomon_status read_rows(void *user, int64_t first, const gnomon_matrix *to)
+{
+    piecewise *p = user;
+    gnomon_status status = gnomon_reader_seek(p->reader, first);
+    const int64_t size = (int64_t)gnomon_dtype_size(to->dtype);
+    for (int64_t have = 0; have < to->rows && status == GNOMON_OK;) {
+        int64_t got = 0;
+        const gnomon_matrix part = gnomon_matrix_rowmajor((char *)to->data + have * to->cols * size,
+                                                          to->dtype, to->rows - have, to->cols);
+        status = gnomon_reader_next(p->reader, &part, &got);
+        if (status == GNOMON_OK && got == 0) status = GNOMON_ERROR_TRUNCATED;
+        if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
+        have += got;
+    }
+    return status;
+}
+
+static int open_piecewise(void *user)
+{
+    piecewise *p = user;
+    build *b = p->b;
+    int code = cli_open_input(b->app, b->path, &b->input, &p->reader, &p->info);
+    if (code < 0) code = cli_check_bits(b->app, b->metric, b->path, &p->info);
+    if (code < 0) code = cli_check_form(b->app, b->path, &p->info, b->options.metric);
+    if (code < 0 && cli_metric_form(b->options.metric) != CLI_FORM_DENSE)
+        code = cli_usage(b->app, "--comm: several ranks index dense points; %s takes others",
+                         gnomon_metric_name(b->options.metric));
+    return code < 0 ? cli_comm_check_input(b->app, b->path, &p->info) : code;
+}
+
+/* Waits, with the others, while another process changes the target. */
+static int build_ranks(piecewise *p)
+{
+    build *b = p->b;
+    cli_app *app = b->app;
+    gnomon_join_points points = {
+        .user = p, .rows = p->info.rows, .cols = p->info.cols, .dtype = p->info.dtype};
+    points.read = read_rows;
+    if ((p->info.access & GNOMON_ACCESS_SPARSE) != 0 && points.dtype != GNOMON_F32)
+        points.dtype = GNOMON_F64;
+    b->points = points.rows;
+    b->options.functions.dim = points.cols;
+    int waiting = 0, code = -1;
+    gnomon_status status = GNOMON_ERROR_BUSY;
+    while (code < 0 && status == GNOMON_ERROR_BUSY) {
+        status = gnomon_comm_lsh_build(app->ctx, &app->comm, &b->options, &points, b->output);
+        /* the ranks can't speak with each other any more */
+        if (status == GNOMON_ERROR_COMM) return cli_fail_status(app, status);
+        if (app->comm.rank == 0)
+            code = status == GNOMON_ERROR_BUSY ? cli_index_wait(app, b->output, &waiting)
+                                               : cli_fail_of_file(app, status, b->path);
+        code = cli_comm_agree(app, code);
+    }
+    return code;
+}
+
+static int build_divided(build *b)
+{
+    cli_app *app = b->app;
+    piecewise p = {.b = b};
+    int code = cli_comm_begin(app, open_piecewise, &p);
+    const double begin = cli_seconds();
+    if (code < 0) {
+        cli_bar_begin(app, "indexing", p.info.rows);
+        code = build_ranks(&p);
+    }
+    b->build_seconds = cli_seconds() - begin;
+    gnomon_reader_close(p.reader);
+    if (code >= 0) return code;
+    code = app->comm.rank == 0 ? report(b, 0, 0) : -1;
+    cli_index_close(&b->index);
+    return cli_rank_done(app, code);
+}
+
 static void init(build *b, cli_app *app)
 {
     static const gnomon_lsh_guarantee guarantee = GNOMON_LSH_GUARANTEE_INIT;
@@ -583,7 +668,9 @@ int cli_index_build(int argc, char **argv)
     if (code < 0) code = check(&b, 0);
     if (code >= 0) return code;
     code = cli_start(&app);
-    if (code < 0 && b.recall_given) {
+    if (code < 0 && app.comm.size > 1) {
+        code = build_divided(&b);
+    } else if (code < 0 && b.recall_given) {
         code = build_tuned(&b, 0);
     } else if (code < 0) {
         code = b.bits_given ? build_coded(&b) : build_told(&b);

@@ -148,6 +148,14 @@ typedef struct gnomon_merging {
 gnomon_status gnomon_lsh_write_table(const gnomon_merging *m, int64_t t, int64_t *end,
                                      gnomon_section sections[4]);
 
+/* ---- write.c ---- */
+/* What a builder hashes by; its own. */
+gnomon_lsh *gnomon_lsh_builder_shape(const gnomon_lsh_builder *builder);
+/* gnomon_lsh_builder_add of checked dense points, of an index without codes, whose keys are known:
+ * [table * rows + row]. */
+gnomon_status gnomon_lsh_builder_take(gnomon_lsh_builder *builder, const gnomon_matrix *points,
+                                      const uint64_t *keys);
+
 /* ---- file_layout.c ---- */
 /* A file that is mapped, its header and section table checked. */
 typedef struct gnomon_layout {

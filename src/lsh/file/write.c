@@ -343,6 +343,32 @@ static gnomon_status add(gnomon_lsh_builder *b, const gnomon_points *points)
     return b->failed = status;
 }
 
+gnomon_lsh *gnomon_lsh_builder_shape(const gnomon_lsh_builder *b)
+{
+    return b->shape;
+}
+
+gnomon_status gnomon_lsh_builder_take(gnomon_lsh_builder *b, const gnomon_matrix *m,
+                                      const uint64_t *keys)
+{
+    const gnomon_points points = {m, NULL};
+    GNOMON_TRY(gnomon_lsh_check_points(b->shape, &points));
+    gnomon_status status = b->keys ? GNOMON_OK : open_keys(b);
+    if (status == GNOMON_OK) status = write_points(b, m, -1);
+    for (int64_t at = 0; at < m->rows && status == GNOMON_OK;) {
+        const int64_t left = m->rows - at, room = b->capacity - b->waiting;
+        const int64_t here = left < room ? left : room;
+        for (int64_t t = 0; t < b->shape->options.tables; t++)
+            memcpy(b->keys + t * b->capacity + b->waiting, keys + t * m->rows + at,
+                   (size_t)here * sizeof *keys);
+        b->waiting += here;
+        b->shape->points += here;
+        at += here;
+        if (b->waiting == b->capacity) status = end_run(b);
+    }
+    return b->failed = status;
+}
+
 /* ---- the calls ---- */
 
 static gnomon_status create(gnomon_context *ctx, const gnomon_lsh_options *options,
