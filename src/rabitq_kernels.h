@@ -7,7 +7,18 @@
 
 #include <stdint.h>
 
-enum { GNOMON_RABITQ_ROUNDS = 4, GNOMON_RABITQ_QUERIES = 32 };
+enum {
+    GNOMON_RABITQ_ROUNDS = 4,
+    GNOMON_RABITQ_QUERIES = 32,
+    GNOMON_RABITQ_FEW = 2 /* bits, up to which a query's integers are smaller */
+};
+
+/* The largest integer of a query: of few bits the sum of four fits into a byte, which tables hold,
+ * and what a code takes is much more than what rounding the query does. */
+static inline int gnomon_rabitq_most(int bits)
+{
+    return bits <= GNOMON_RABITQ_FEW ? 31 : 127;
+}
 
 /* Bytes of a point's code: plane after plane, coordinate j's bit p in bit j % 8 of byte j / 8 of
  * plane p. */
@@ -40,11 +51,11 @@ typedef struct gnomon_rabitq_lanes {
 } gnomon_rabitq_lanes;
 
 typedef struct gnomon_rabitq_sift {
-    const uint32_t *queries; /* query q's words, four 8-bit integers each, at queries + q * steps;
-                              * can be read up to a multiple of GNOMON_RABITQ_QUERIES */
+    const uint32_t *queries; /* query q's words at queries + q * steps * scan's query_words; can be
+                              * read up to a multiple of GNOMON_RABITQ_QUERIES */
     int64_t count;
     gnomon_rabitq_filter *filters; /* count */
-    const uint32_t *tiles;         /* tile t's words at tiles + t * steps * 16: 16 points a step */
+    const uint32_t *tiles;         /* tile t's words at tiles + t * steps * scan's tile_words */
     const gnomon_rabitq_lanes *lanes;
     int64_t tile_count, steps;
     int bits;
@@ -55,9 +66,25 @@ typedef struct gnomon_rabitq_sift {
     void *arg;
 } gnomon_rabitq_sift;
 
+/* A way to scan codes. */
+typedef struct gnomon_rabitq_scan {
+    int coordinates; /* that a step takes */
+    int multiple;    /* steps come in multiples of so many */
+    int query_words; /* of a query, a step */
+    int tile_words;  /* of 16 points, a step */
+    int flip;        /* to be XORed to codes of 8 bits: the way takes signed ones */
+    /* A query's integers, zeros up to the last step's end, to its words. */
+    void (*query)(const int8_t *integers, int64_t steps, uint32_t *words);
+    /* Up to 16 codes, one behind the other, to a tile of so many steps; zeros where there is none.
+     * spare: 16 * m bytes. */
+    void (*tile)(const uint8_t *codes, int64_t points, int64_t m, int bits, int flip, int64_t steps,
+                 uint8_t *spare, uint32_t *tile);
+    void (*sift)(const gnomon_rabitq_sift *s);
+} gnomon_rabitq_scan;
+
 typedef struct gnomon_rabitq_kernels {
-    int words; /* steps come in multiples of so many */
-    int flip;  /* to be XORed to codes of 8 bits: the level takes signed ones */
+    /* The way for codes of so many bits on this processor. */
+    const gnomon_rabitq_scan *(*scan)(int bits);
     /* Rotates x in place; signs: GNOMON_RABITQ_ROUNDS x m of 1 or -1; spare: m numbers. */
     void (*rotate)(double *x, int64_t m, const double *signs, double *spare);
     /* Codes of x to u; the product of code and x, and four times the code's square. spare: m. */
@@ -67,11 +94,6 @@ typedef struct gnomon_rabitq_kernels {
     void (*unpack)(const uint8_t *code, int64_t m, int bits, uint8_t *u);
     /* The product of a code and a query. */
     double (*product)(const uint8_t *u, const double *query, int64_t m, int bits);
-    /* Up to 16 codes, one behind the other, to a tile of so many steps; zeros where there is none.
-     * spare: 16 * m bytes. */
-    void (*tile)(const uint8_t *codes, int64_t points, int64_t m, int bits, int flip, int64_t steps,
-                 uint8_t *spare, uint32_t *tile);
-    void (*sift)(const gnomon_rabitq_sift *s);
 } gnomon_rabitq_kernels;
 
 #endif

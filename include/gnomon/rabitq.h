@@ -131,7 +131,7 @@ GNOMON_API gnomon_status gnomon_rabitq_estimate(gnomon_context *ctx, const gnomo
  * and params must be NULL. out as there: 'compared' counts codes, 'verified' distances in fp64. The
  * bits do not depend on threads, memory limit, instruction set or the division of queries into
  * calls. Working memory: the context's limit, or, where that is more, what one query takes: 16
- * bytes and 4 a thread for each of 12 k + 64 candidates (8 rerank), at least 1024 and no more than
+ * bytes and 4 a thread for each of 12 k + 64 candidates (8 rerank), at least 2048 and no more than
  * points. On the CPU.
  * Errors:
  *  - ARGUMENT: options, params; more neighbours than points that may be answers

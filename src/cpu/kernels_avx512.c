@@ -39,9 +39,24 @@
 #pragma clang attribute pop
 #pragma clang attribute push(                                                                   \
     __attribute__((target("avx2,fma,f16c,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni," \
+                          "avx512vbmi"))),                                                      \
+    apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512vnni,avx512vbmi")
+#endif
+
+#include "cpu/rabitq/tables.inc"
+
+#if defined(GNOMON_EMULATED_AVX512)
+#elif defined(__clang__)
+#pragma clang attribute pop
+#pragma clang attribute push(                                                                   \
+    __attribute__((target("avx2,fma,f16c,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni," \
                           "avx512vpopcntdq,amx-tile,amx-int8,amx-bf16"))),                      \
     apply_to = function)
 #else
+#pragma GCC pop_options
 #pragma GCC target("avx512vnni,avx512vpopcntdq,amx-tile,amx-int8,amx-bf16")
 #endif
 

@@ -29,9 +29,13 @@ enum {
     GROUP = 256,           /* queries that one thread takes at a time */
     BLOCK_BYTES = 1 << 18, /* of tiles */
     LEAST_CHUNK = 1 << 12, /* points that a thread takes at a time where queries are few */
-    LEAST_ROOM = 1024,     /* hits */
+    LEAST_ROOM = 2048,     /* hits */
     SCAN_ASKS = 16         /* blocks */
 };
+
+/* The probability with which one estimate's error is above what the guess of T allows for. The
+ * guess is too low only where that happens to most of more than k points. */
+static const double GUESS = 0.1;
 
 /* A query of a batch. */
 typedef struct asked {
@@ -54,13 +58,17 @@ typedef struct scanning {
     gnomon_context *ctx;
     const gnomon_rabitq *index;
     const gnomon_kernels *k;
+    const gnomon_rabitq_scan *scan;
     gnomon_search *search;
     int64_t first;            /* the size of A */
     bool strict;              /* A is all that is wanted */
     bool exact;               /* the bound always holds */
-    double sure, surely;      /* t of the error, and of the guess */
+    bool dithers;             /* queries are rounded at random */
+    double sure, guess;       /* t of the error, and of the guess */
     double rounding, roundly; /* integers' error by scale, of both */
     int64_t steps, room;
+    int64_t soon; /* hits after which a limit is set for the first time */
+    int64_t query_words, tile_words;
     int64_t most_parts, most_chunks; /* that memory is for */
     /* a batch */
     int64_t begin, count, groups, group, chunks, chunk;
@@ -75,10 +83,11 @@ typedef struct scanning {
     uint32_t *tiles;
     uint8_t *spare;
     gnomon_rabitq_lanes *lanes;
-    float *ranks;  /* ranks_of */
-    double *f64;   /* 2 dim */
-    uint8_t *u;    /* m */
-    int64_t block; /* tiles */
+    float *ranks;     /* ranks_of */
+    double *f64;      /* 2 dim */
+    uint8_t *u;       /* m */
+    int8_t *integers; /* steps' coordinates */
+    int64_t block;    /* tiles */
     gnomon_asking asking;
 } scanning;
 
@@ -89,17 +98,18 @@ static void take_integers(const scanning *w, const double *x, asked *a, int8_t *
 {
     const int64_t m = w->index->m;
     const int levels = (1 << w->index->options.bits) - 1;
+    const double limit = gnomon_rabitq_most((int)w->index->options.bits);
     double most = 0, lost = 0;
     int64_t sum = 0;
     for (int64_t j = 0; j < m; j++)
         most = fabs(x[j]) > most ? fabs(x[j]) : most;
     a->lost = !(most < 0x1p50) || most < 0x1p-50;
-    a->scale = a->lost ? 0 : gnomon_rabitq_above(most / 127);
+    a->scale = a->lost ? 0 : gnomon_rabitq_above(most / limit);
     for (int64_t j = 0; j < m; j++) {
         double integer = 0;
         if (!a->lost)
-            integer = floor(x[j] / (double)a->scale + (w->exact ? 0.5 : w->index->dither[j]));
-        integer = integer > 127 ? 127 : integer < -127 ? -127 : integer;
+            integer = floor(x[j] / (double)a->scale + (w->dithers ? w->index->dither[j] : 0.5));
+        integer = integer > limit ? limit : integer < -limit ? -limit : integer;
         const double rest = x[j] - integer * (double)a->scale;
         lost += rest * rest;
         sum += (int64_t)integer;
@@ -107,7 +117,7 @@ static void take_integers(const scanning *w, const double *x, asked *a, int8_t *
     }
     /* a code u stands for u - levels / 2: the sum begins with the whole part, 'half' is the rest */
     const int64_t twice = -levels * sum, down = (twice - ((twice % 2 + 2) % 2)) / 2;
-    const int64_t flip = w->index->options.bits == 8 && w->k->rabitq->flip != 0 ? 128 : 0;
+    const int64_t flip = w->index->options.bits == 8 && w->scan->flip != 0 ? 128 : 0;
     a->start = (int32_t)(down + flip * sum);
     a->half = twice % 2 != 0 ? a->scale * 0.5f : 0;
     a->length = sqrt(lost) * (1 + 1e-9);
@@ -122,9 +132,11 @@ static void prepare_query(void *arg, int64_t q, int worker)
     *a = (asked){0};
     a->square = w->k->search->squares(room->x, GNOMON_F64, 1, w->index->m, 1);
     a->norm = sqrt(a->square);
-    int8_t *to = (int8_t *)(w->words + q * w->steps);
-    memset(to, 0, (size_t)w->steps * 4);
-    take_integers(w, room->x, a, to);
+    const int64_t coordinates = w->steps * w->scan->coordinates;
+    int8_t *integers = w->integers + worker * coordinates;
+    memset(integers, 0, (size_t)coordinates);
+    take_integers(w, room->x, a, integers);
+    w->scan->query(integers, w->steps, w->words + q * w->query_words);
 }
 
 /* ---- limits ---- */
@@ -154,11 +166,10 @@ static void set_strict(float low, gnomon_rabitq_filter *f)
     f->slope = f->spread = 0;
 }
 
-/* A number that the squared distance of a point kept is likely not above; surely, if the bound
- * always holds. */
+/* A number that the squared distance of a point kept is likely not above. */
 static float reached(const scanning *w, const asked *a, const gnomon_rabitq_hit *h)
 {
-    const double width = (double)h->width, error = (double)h->reach * w->surely;
+    const double width = (double)h->width, error = (double)h->reach * w->guess;
     if (!isfinite(a->square)) return HUGE_VALF; /* too far for fp64, and for a rank */
     double estimate = (double)h->low + a->square + 0x1p-17 * (a->square + width * width);
     estimate += width * lost_to(w, a, w->roundly);
@@ -246,6 +257,10 @@ static void make_room(void *arg, int64_t q)
         f->count = kept;
     }
     if (f->count <= f->room - f->room / 4) return;
+    if (!w->strict && f->room < w->room) {
+        f->room = (int32_t)gnomon_min(w->room, 2 * (int64_t)f->room);
+        return;
+    }
     if (!w->strict) p->limit = -1;
     keep_first(w, f, ranks);
 }
@@ -266,7 +281,7 @@ static void scan(scanning *w, const span *s)
     const gnomon_rabitq *index = w->index;
     const int bits = (int)index->options.bits;
     const int64_t bytes = gnomon_rabitq_bytes(index->m, bits), at_once = w->block * GNOMON_LANES;
-    uint32_t *tiles = w->tiles + s->worker * w->block * w->steps * GNOMON_LANES;
+    uint32_t *tiles = w->tiles + s->worker * w->block * w->tile_words;
     gnomon_rabitq_lanes *lanes = w->lanes + s->worker * w->block;
     uint8_t *spare = w->spare + s->worker * GNOMON_LANES * index->m;
     int asks = 0;
@@ -276,9 +291,8 @@ static void scan(scanning *w, const span *s)
         for (int64_t t = 0; t < count; t++) {
             const int64_t here = row + t * GNOMON_LANES;
             const int64_t points = gnomon_min(GNOMON_LANES, s->to - here);
-            w->k->rabitq->tile(index->codes + here * bytes, points, index->m, bits,
-                               w->k->rabitq->flip, w->steps, spare,
-                               tiles + t * w->steps * GNOMON_LANES);
+            w->scan->tile(index->codes + here * bytes, points, index->m, bits, w->scan->flip,
+                          w->steps, spare, tiles + t * w->tile_words);
             gnomon_rabitq_lanes_of(index, here, points, &lanes[t]);
         }
         const gnomon_rabitq_sift sift = {.queries = s->words,
@@ -293,7 +307,7 @@ static void scan(scanning *w, const span *s)
                                          .rows = (uint32_t)rows,
                                          .full = s->full,
                                          .arg = s->arg};
-        w->k->rabitq->sift(&sift);
+        w->scan->sift(&sift);
     }
 }
 
@@ -321,12 +335,12 @@ static void scan_part(void *arg, int64_t number, int worker)
     gnomon_rabitq_filter *filters = w->filters + chunk * w->count + first;
     for (int64_t q = 0; q < count; q++) {
         const int64_t at = chunk * w->count + first + q;
-        filters[q] = filter_of(w, first + q, w->hits + at * w->room, w->room);
+        filters[q] = filter_of(w, first + q, w->hits + at * w->room, w->soon);
         w->parts[at].limit = INFINITY;
     }
     const span s = {.from = chunk * w->chunk,
                     .to = gnomon_min((chunk + 1) * w->chunk, w->index->points),
-                    .words = w->words + first * w->steps,
+                    .words = w->words + first * w->query_words,
                     .count = count,
                     .filters = filters,
                     .full = make_room,
@@ -475,7 +489,7 @@ static void scan_again(void *arg, int64_t number, int worker)
     t.filters = w->filters + t.first;
     const span s = {.from = 0,
                     .to = w->index->points,
-                    .words = w->words + t.first * w->steps,
+                    .words = w->words + t.first * w->query_words,
                     .count = t.count,
                     .filters = t.filters,
                     .full = verify_kept,
@@ -492,7 +506,8 @@ static gnomon_status search_again(scanning *w, int64_t *compared)
     for (int64_t q = 0; q < w->count; q++) {
         if (!w->asked[q].again) continue;
         if (count != q)
-            memcpy(w->words + count * w->steps, w->words + q * w->steps, (size_t)w->steps * 4);
+            memcpy(w->words + count * w->query_words, w->words + q * w->query_words,
+                   (size_t)w->query_words * 4);
         w->filters[count] = filter_of(w, q, w->hits + q * w->room, w->room);
         set_limit(w, &w->asked[q], w->asked[q].top, &w->filters[count]);
         w->list[count++] = q;
@@ -544,7 +559,7 @@ static gnomon_status open_threads(scanning *w, double **numbers)
     gnomon_context *ctx = w->ctx;
     const gnomon_rabitq *index = w->index;
     const int64_t threads = gnomon_context_threads(ctx);
-    const int64_t tile = w->steps * GNOMON_LANES * (int64_t)sizeof *w->tiles;
+    const int64_t tile = w->tile_words * (int64_t)sizeof *w->tiles;
     w->block = BLOCK_BYTES / tile / 2 * 2;
     w->block = w->block < 2 ? 2 : w->block > 64 ? 64 : w->block;
     GNOMON_TRY(gnomon_rabitq_rooms(ctx, index->m, &w->rooms, numbers));
@@ -556,6 +571,8 @@ static gnomon_status open_threads(scanning *w, double **numbers)
                             &w->spare));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(threads, 2), sizeof *w->f64 * (size_t)index->dim,
                             "a query", &w->f64));
+    GNOMON_TRY(gnomon_alloc(ctx, threads, (size_t)(w->steps * w->scan->coordinates), "a query",
+                            &w->integers));
     return gnomon_alloc(ctx, threads, (size_t)index->m, "codes", &w->u);
 }
 
@@ -564,7 +581,7 @@ static gnomon_status open_batch(scanning *w, int64_t *size)
     gnomon_context *ctx = w->ctx;
     const int64_t threads = gnomon_context_threads(ctx);
     const double limit = (double)gnomon_memory_limit(ctx), hits = (double)w->room * sizeof *w->hits;
-    const double each = (double)w->steps * 4 + sizeof *w->asked + sizeof *w->list + hits;
+    const double each = (double)w->query_words * 4 + sizeof *w->asked + sizeof *w->list + hits;
     const double most = limit / 2 / each;
     *size = gnomon_min(w->search->count, 4096);
     if ((double)*size > most) *size = most < 1 ? 1 : (int64_t)most;
@@ -577,7 +594,7 @@ static gnomon_status open_batch(scanning *w, int64_t *size)
         parts = count * w->chunks > parts ? count * w->chunks : parts;
         ranks = ranks_of(w) > ranks ? ranks_of(w) : ranks;
     }
-    const int64_t words = (*size + GNOMON_RABITQ_QUERIES) * w->steps;
+    const int64_t words = (*size + GNOMON_RABITQ_QUERIES) * w->query_words;
     GNOMON_TRY(gnomon_alloc_zero(ctx, words, sizeof *w->words, "queries", &w->words));
     GNOMON_TRY(gnomon_alloc(ctx, *size, sizeof *w->asked, "queries", &w->asked));
     GNOMON_TRY(gnomon_alloc(ctx, *size, sizeof *w->list, "queries", &w->list));
@@ -609,6 +626,7 @@ static gnomon_status search_all(scanning *w)
     gnomon_free(ctx, w->lanes);
     gnomon_free(ctx, w->spare);
     gnomon_free(ctx, w->f64);
+    gnomon_free(ctx, w->integers);
     gnomon_free(ctx, w->u);
     gnomon_free(ctx, w->words);
     gnomon_free(ctx, w->asked);
@@ -653,6 +671,7 @@ static void plan(scanning *w, const gnomon_rabitq_params *p)
     const bool estimates = w->index->x.data == NULL;
     w->strict = estimates || p->rerank > 0;
     w->exact = !w->strict && p->recall == 1;
+    w->dithers = !w->strict && !w->exact;
     /* enough of them that the k-th is near the k-th of all */
     w->first = estimates   ? gnomon_plus(gnomon_times(2, k), 32)
                : w->strict ? p->rerank
@@ -660,13 +679,16 @@ static void plan(scanning *w, const gnomon_rabitq_params *p)
     if (w->first > n || w->first < 0) w->first = n;
     const double failure = 1 - p->recall;
     w->sure = w->exact ? 1 : gnomon_rabitq_quantile(w->index->m - 1, failure * 0.9);
-    w->surely = w->exact ? 1 : fmax(w->sure, gnomon_rabitq_quantile(w->index->m - 1, 1e-3));
+    w->guess = gnomon_rabitq_quantile(w->index->m - 1, GUESS);
     w->rounding = sqrt(log(1 / fmax(failure * 0.1, 1e-300)) / 2);
     w->roundly = fmax(w->rounding, 2);
-    const int64_t words = w->k->rabitq->words;
-    w->steps = (w->index->m / 4 + words - 1) / words * words;
+    const int64_t a_step = w->scan->coordinates * w->scan->multiple;
+    w->steps = (w->index->m + a_step - 1) / a_step * w->scan->multiple;
+    w->query_words = w->steps * w->scan->query_words;
+    w->tile_words = w->steps * w->scan->tile_words;
     w->room = gnomon_times(8, w->first) > LEAST_ROOM ? 8 * w->first : LEAST_ROOM;
     w->room = gnomon_min(w->room, n);
+    w->soon = gnomon_min(w->room, gnomon_plus(gnomon_times(4, w->first), 32));
 }
 
 gnomon_status gnomon_rabitq_query(gnomon_context *ctx, const gnomon_rabitq *index,
@@ -695,6 +717,7 @@ gnomon_status gnomon_rabitq_query(gnomon_context *ctx, const gnomon_rabitq *inde
                       .k = gnomon_cpu_kernels(gnomon_context_isa(ctx)),
                       .search = search};
         search->base = index->points;
+        w.scan = w.k->rabitq->scan((int)index->options.bits);
         plan(&w, &p);
         if (w.room < 0 || w.room > INT32_MAX)
             status = gnomon_fail(ctx, GNOMON_ERROR_UNSUPPORTED,
