@@ -123,6 +123,20 @@ class Tuning(c.Structure):
                 ("trial_count", c.c_int64)]
 
 
+class RabitqOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("metric", c.c_int), ("bits", c.c_int64), ("seed", c.c_uint64),
+                ("codes_only", c.c_int)]
+
+
+class RabitqParams(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("recall", c.c_double), ("rerank", c.c_int64)]
+
+
+class RabitqInfo(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("options", RabitqOptions), ("points", c.c_int64), ("dim", c.c_int64),
+                ("code_bytes", c.c_int64)]
+
+
 def images(name, count):
     """Fashion-MNIST's, a row each, in bytes."""
     with gzip.open(FASHION + name) as file:
@@ -226,6 +240,25 @@ class Library:
                 facts["index_bytes"] = way.bytes
         self.lib.gnomon_lsh_tuning_free(self.ctx, c.byref(tuning))
         return (None if facts["exact"] else index), facts
+
+    def codes(self, metric, base, bits, seed=0):
+        """Codes of points, and their bytes a point."""
+        options = RabitqOptions(struct_size=c.sizeof(RabitqOptions), metric=METRICS[metric], bits=bits, seed=seed)
+        index, info = c.c_void_p(), RabitqInfo(struct_size=c.sizeof(RabitqInfo))
+        self.check(self.lib.gnomon_rabitq_create(self.ctx, c.byref(options), c.byref(base), c.byref(index)))
+        self.lib.gnomon_rabitq_describe(index, c.byref(info))
+        return index, info.code_bytes / info.points
+
+    def query_codes(self, index, metric, queries, k, recall=1.0, rerank=0):
+        options = self._options(metric, k)
+        params = RabitqParams(struct_size=c.sizeof(RabitqParams), recall=recall, rerank=rerank)
+        found = Neighbors(struct_size=c.sizeof(Neighbors))
+        self.check(self.lib.gnomon_rabitq_query(self.ctx, index, c.byref(queries), c.byref(options), c.byref(params),
+                                                c.byref(found)))
+        return self._take(found, k)
+
+    def drop_codes(self, index):
+        self.lib.gnomon_rabitq_destroy(index)
 
     def drop(self, index):
         self.lib.gnomon_lsh_destroy(index)
