@@ -37,7 +37,7 @@ texts = [f"text number {i % 40} of the words that a text has, some of them more 
 kept = {"neighbors": gnomon.neighbors(X, X, 3), "radius": gnomon.neighbors(X, radius=6.0), "join": gnomon.join(X, radius=6.0),
         "distortion": gnomon.distortion(X, gnomon.sketch(X, S)), "dedup": gnomon.dedup(texts),
         "parts": gnomon.dedup_parts(texts),
-        "transposed": S.T, "entries": S.block(0, 0, 4, 4), "tuned": gnomon.Index.tune(X, 3, recall=0.5),
+        "codes": gnomon.RaBitQIndex.build(X, bits=3), "transposed": S.T, "entries": S.block(0, 0, 4, 4), "tuned": gnomon.Index.tune(X, 3, recall=0.5),
         "product": gnomon.matmul(X, X.T.astype(np.float16))}
 if gnomon.svd_missing() is None:
     kept.update(svd=gnomon.svd(X, 3), hosvd=gnomon.hosvd(X.reshape(30, 10, 40), (3, 3, 3)), lstsq=gnomon.lstsq(X, X[:, 0]))

@@ -1,7 +1,7 @@
 """Random projection, nearest neighbours, similarity joins and randomized factorisation.
 
 Functions: `sketch`, `adjoint`, `operator`, `distortion`, `min_dim`, `neighbors`, `join`, `dedup`, `dedup_parts`, `dedup_sign`, `dedup_merge`, `svd`, `hosvd`, `lstsq`, `matmul`.
-Classes: `Operator`, `Sketcher`, `Index`, `SparseIndex`.
+Classes: `Operator`, `Sketcher`, `Index`, `RaBitQIndex`, `SparseIndex`.
 """
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ._library import path as library_path
     from ._library import version as __version__
     from ._operator import Operator, kinds, operator
+    from ._rabitq import RaBitQIndex
     from ._search import JoinInfo, Neighbors, Pairs, join, metrics, neighbors
     from ._sketch import Distortion, Sketcher, Summary, adjoint, distortion, min_dim, sketch
     from ._sparse_index import SparseIndex
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ArgumentError", "BusyError", "Cancelled", "Certificate", "DataError", "Dedup", "DedupInfo", "DedupParts", "DeviceError", "Distortion",
     "FileError", "GnomonError", "Index", "InternalError", "JoinInfo", "LeastSquares", "MissingFileError", "Neighbors",
-    "Operator", "OutOfMemoryError", "Pairs", "SVD", "Sketcher", "SparseIndex", "Summary", "Tucker", "Tuning", "UnsupportedError",
+    "Operator", "OutOfMemoryError", "Pairs", "RaBitQIndex", "SVD", "Sketcher", "SparseIndex", "Summary", "Tucker", "Tuning",
+    "UnsupportedError",
     "__version__", "adjoint", "config_context", "dedup", "dedup_merge", "dedup_parts", "dedup_sign", "distortion", "families", "get_config", "hosvd", "join",
     "kinds", "library_path", "lstsq", "matmul", "metrics", "min_dim", "neighbors", "operator", "set_config", "sketch", "svd",
     "svd_blas", "svd_missing",
@@ -41,6 +43,7 @@ _HOMES = {
     "_factor": "SVD Certificate LeastSquares Tucker hosvd lstsq matmul svd svd_blas svd_missing",
     "_index": "Index Tuning families",
     "_operator": "Operator kinds operator",
+    "_rabitq": "RaBitQIndex",
     "_search": "JoinInfo Neighbors Pairs join metrics neighbors",
     "_sketch": "Distortion Sketcher Summary adjoint distortion min_dim sketch",
     "_sparse_index": "SparseIndex",

@@ -484,6 +484,104 @@ class TestIndex:
             index.save(tmp_path / "no" / "folder")
 
 
+class TestRaBitQIndex:
+    X = rng.normal(size=(60, 30)).repeat(10, 0) + 0.2 * rng.normal(size=(600, 30))
+    Q = X[:50] + 0.1 * rng.normal(size=(50, 30))
+
+    @staticmethod
+    def same(found, true):
+        assert np.array_equal(found.indices, true.indices)
+        assert np.array_equal(found.distances.view(np.int64), true.distances.view(np.int64))
+
+    @pytest.mark.parametrize("metric", ["l2", "cosine", "euclidean"])
+    @pytest.mark.parametrize("bits", [1, 2, 5, 8])
+    def test_answers_are_those_of_exact_search(self, metric, bits, tmp_path):
+        for X, Q in ((self.X, self.Q), (self.X.astype(np.float32), self.Q[:, ::-1].astype(np.float32)[:, ::-1])):
+            index = gnomon.RaBitQIndex.build(X, metric=metric, bits=bits, random_state=7)
+            true = gnomon.neighbors(X, Q, 4, metric=metric)
+            index.save(tmp_path / "index")
+            for one in (index, gnomon.RaBitQIndex.open(str(tmp_path / "index")), pickle.loads(pickle.dumps(index))):
+                assert one.metric == ("l2" if metric == "euclidean" else metric) and len(one) == 600
+                assert one.info == index.info and one.info["seed"] == 7 and one.info["dim"] == 30
+                self.same(one.kneighbors(Q, 4), true)
+                self.same(one.kneighbors(Q, 4, recall=1.0, n_jobs=2), true)
+                self.same(one.kneighbors(Q, 4, rerank=600), true)
+            allowed = np.arange(600) % 3 == 0
+            self.same(index.kneighbors(Q, 4, allowed=allowed), gnomon.neighbors(X, Q, 4, metric=metric, allowed=allowed))
+
+    @pytest.mark.parametrize("bits", [1, 4])
+    def test_recall(self, bits):
+        true = gnomon.neighbors(self.X, self.Q, 10).indices
+        for wanted in (0.5, 0.9, 0.99):
+            shares = []
+            for seed in range(5):
+                index = gnomon.RaBitQIndex.build(self.X, bits=bits, random_state=seed)
+                found = index.kneighbors(self.Q, 10, recall=wanted)
+                shares += [len(set(a) & set(b)) / 10 for a, b in zip(found.indices, true)]
+                assert (np.diff(found.distances) >= 0).all()
+            assert np.mean(shares) >= wanted
+
+    @pytest.mark.parametrize("metric", ["l2", "cosine"])
+    def test_estimates(self, metric):
+        unit = (lambda x: x / np.linalg.norm(x, axis=1, keepdims=True)) if metric == "cosine" else (lambda x: x)
+        true = ((unit(self.Q)[:, None] - unit(self.X)) ** 2).sum(-1)
+        errors = []
+        for bits in (1, 3, 8):
+            index = gnomon.RaBitQIndex.build(self.X, metric=metric, bits=bits)
+            estimates, always = index.estimate(self.Q)
+            assert estimates.shape == always.shape == (50, 600) and estimates.dtype == np.float64
+            assert (abs(estimates - true) <= always).all()
+            same, bounds = index.estimate(self.Q, failure=0.1)
+            assert np.array_equal(same, estimates) and (bounds <= always).all()
+            assert np.mean(abs(estimates - true) > bounds) < 0.16  # 1.6 times, as docs/reference/rabitq.md says
+            errors.append(abs(estimates - true).mean())
+        assert errors[0] > 2 * errors[1] > 4 * errors[2]
+
+    def test_codes_only(self, tmp_path):
+        X = self.X.copy()
+        index = gnomon.RaBitQIndex.build(X, bits=8, codes_only=True)
+        X[:] = 0
+        assert index.info["codes_only"] and index.info["code_bytes"] == 600 * (32 + 12)
+        found = index.kneighbors(self.Q, 10)
+        true = gnomon.neighbors(self.X, self.Q, 10)
+        assert np.mean([len(set(a) & set(b)) for a, b in zip(found.indices, true.indices)]) > 9
+        assert np.allclose(found.distances, true.distances, rtol=0.05)
+        index.save(tmp_path / "index")
+        self.same(gnomon.RaBitQIndex.open(tmp_path / "index").kneighbors(self.Q, 10), found)
+        for argument in ({"recall": 0.9}, {"rerank": 20}):
+            with pytest.raises(ValueError, match="recall"):
+                index.kneighbors(self.Q, 10, **argument)
+
+    def test_bad(self, tmp_path):
+        sparse = pytest.importorskip("scipy.sparse")
+        with pytest.raises(TypeError, match="build or"):
+            gnomon.RaBitQIndex()
+        with pytest.raises(TypeError, match="sparse"):
+            gnomon.RaBitQIndex.build(sparse.csr_matrix(self.X))
+        for arguments, match in (({"bits": 9}, "bits"), ({"bits": 0}, "bits"), ({"metric": "ip"}, "metric"),
+                                 ({"metric": "none"}, "metric")):
+            with pytest.raises(ValueError, match=match):
+                gnomon.RaBitQIndex.build(self.X, **arguments)
+        with pytest.raises(ValueError, match="row 3"):
+            gnomon.RaBitQIndex.build(np.where(np.arange(600)[:, None] == 3, np.nan, self.X))
+        index = gnomon.RaBitQIndex.build(self.X)
+        for arguments, match in (({"n_neighbors": 601}, "n_neighbors"), ({"n_neighbors": 0}, "n_neighbors"),
+                                 ({"recall": 0}, "recall"), ({"recall": 1.1}, "recall"), ({"rerank": 4}, "rerank"),
+                                 ({"recall": 0.9, "rerank": 9}, "both")):
+            with pytest.raises(ValueError, match=match):
+                index.kneighbors(self.Q, **arguments)
+        with pytest.raises(ValueError, match="columns"):
+            index.kneighbors(self.Q[:, :3])
+        for failure in (1, -0.1, np.nan):
+            with pytest.raises(ValueError, match="failure"):
+                index.estimate(self.Q, failure=failure)
+        (tmp_path / "text").write_text("no index")
+        with pytest.raises(gnomon.DataError):
+            gnomon.RaBitQIndex.open(tmp_path / "text")
+        with pytest.raises(FileNotFoundError):
+            gnomon.RaBitQIndex.open(tmp_path / "none")
+
+
 class TestSparseIndex:
     @pytest.fixture
     def X(self):

@@ -45,6 +45,9 @@ CALLS = {
     "join": lambda a, b, **k: gnomon.join(a, radius=b, max_pairs=1000, **k),
     "matmul": lambda a, b, **k: gnomon.matmul(a, b, **k),
     "build": lambda a, b, **k: gnomon.Index.build(a, width=b, tables=2, coarse=2, **k),
+    "rabitq": lambda a, b, **k: gnomon.RaBitQIndex.build(a, bits=b, **k),
+    "rabitq query": lambda a, b, **k: gnomon.RaBitQIndex.build(X, bits=2).kneighbors(a, b, **k),
+    "rabitq estimate": lambda a, b, **k: gnomon.RaBitQIndex.build(X, bits=2).estimate(a, failure=b, **k),
     "sketcher": lambda a, b, **k: gnomon.Sketcher(gnomon.operator(2, 8), mergeable=True, **k).push(a, b),
     "block": lambda a, b, **k: gnomon.operator(4, 8)[a, b],
 }
@@ -65,6 +68,8 @@ KEYWORDS = {
     "join": ["metric", "recall", "method", "random_state", "Y"],
     "matmul": ["alpha", "beta", "out"],
     "build": ["metric", "family", "fine", "sides", "codes", "probes", "kind"],
+    "rabitq": ["metric", "codes_only", "random_state", "n_jobs"],
+    "rabitq query": ["recall", "rerank", "allowed"],
     "sketcher": ["axis", "dtype"],
     "svd": ["n_oversamples", "n_iter", "tol", "dtype", "n_test_vectors", "test_power", "kind"],
     "hosvd": ["tol", "n_oversamples", "n_iter", "dtype", "kind"],
