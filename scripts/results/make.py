@@ -20,6 +20,7 @@ import model
 import peers
 import projectors
 import python
+import rabitq
 import roofline
 import sparse
 import guarantee
@@ -248,6 +249,7 @@ def index():
              "projectors.md": "projectors of gradients on GPUs beside fast_jl and sjlt",
              "sparse.md": "sparse rows: joins, searches and factorisations of texts, beside SciPy, sparse-dot-topn and scikit-learn",
              "search.md": "exact search on CPUs beside FAISS, at every level of instructions from AVX2 to AMX",
+             "rabitq.md": "codes of a few bits beside FAISS's RaBitQ indexes: recall at equal bytes, queries a second",
              "roofline.md": "what jobs reach of the machine's own rates of products and reads, by level of instructions",
              "threads.md": "what each job gains from more threads, beside SGEMM and a read of memory",
              "hosvd.md": "Tucker decompositions compared with Ootomo and Yokota's Algorithm 2 in NumPy and the full HOSVD by LAPACK",
@@ -275,6 +277,7 @@ sparse.make()
 threads.make()
 roofline.make()
 search.make()
+rabitq.make()
 dedup.make()
 python.make()
 projectors.make()

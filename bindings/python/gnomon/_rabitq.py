@@ -40,7 +40,7 @@ class RaBitQIndex:
     References
     ----------
     J. Gao and C. Long, RaBitQ: quantizing high-dimensional vectors with a theoretical error bound for approximate nearest
-    neighbor search, SIGMOD 2024. Codes, estimates and what is promised: docs/reference/rabitq.md.
+    neighbor search, SIGMOD 2024. Codes, estimates and bounds: docs/reference/rabitq.md.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class RaBitQIndex:
             index's come near; it usually is more.
         rerank : int, optional
             In place of recall: the distances of so many points are computed, at least n_neighbors, the nearest by
-            estimate, without a promise.
+            estimate, without a guarantee.
         allowed : array-like of bool, optional
             Only these points may be answers.
         n_jobs, progress

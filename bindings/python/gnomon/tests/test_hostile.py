@@ -77,7 +77,7 @@ KEYWORDS = {
 }
 FITTING = {"sketch": (X, 4), "adjoint": (X[:, :2], gnomon.operator(2, 8)), "operator": (4, 8), "distortion": (X, X),
            "min_dim": (100, 0.1), "neighbors": (X, 3), "join": (X, 1.0), "matmul": (X.astype("f4"), X.astype("f4").T),
-           "build": (X, 4.0), "sketcher": (X, 0), "svd": (X, 3), "hosvd": (X, 2), "lstsq": (X, X[:, 0]), "block": (0, 0)}
+           "build": (X, 4.0), "rabitq": (X, 3), "rabitq query": (X, 3), "rabitq estimate": (X, 0.1), "sketcher": (X, 0), "svd": (X, 3), "hosvd": (X, 2), "lstsq": (X, X[:, 0]), "block": (0, 0)}
 
 
 def attempt(call, *arguments, **keywords):
