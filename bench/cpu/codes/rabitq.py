@@ -12,7 +12,7 @@ answers re-ranked by IndexRefineFlat; ours turn the points themselves and re-ran
 
 Parts: recall, for each number of re-ranked points the mean over --seeds rotations and the deviation of that mean, of
 both sides; speed, of each side the queries a second with the fewest re-ranked points that reach a recall of 0.9 and
-0.99, and of ours with the recall promised; ivf, the fastest of IndexIVFRaBitQFastScan's
+0.99, and of ours with that recall asked for; ivf, the fastest of IndexIVFRaBitQFastScan's
 settings that reach it. Data and parts are separate so that a record can be taken in short turns: what FILE.json holds
 of others stays."""
 import argparse
@@ -68,7 +68,7 @@ class Ours:
     def search(self, rerank):
         return lambda: self.lib.query_codes(self.index, "l2", self.asked, K, rerank=rerank)[0]
 
-    def promised(self, share):
+    def by_recall(self, share):
         return lambda: self.lib.query_codes(self.index, "l2", self.asked, K, recall=share)
 
     def close(self):
@@ -160,9 +160,9 @@ def speeds(args, lib, base, queries, truth):
                     continue
                 calls.append(side.search(found[0]))
                 records.append({"side": side.name, "bytes": side.bytes, "reranked": found[0], "recall": found[1]})
-            calls.append(here[0].promised(target))
+            calls.append(here[0].by_recall(target))
             ids, _, facts = calls[-1]()
-            records.append({"side": "gnomon, promised", "bytes": here[0].bytes, "recall": recall(ids, truth),
+            records.append({"side": "gnomon, by recall", "bytes": here[0].bytes, "recall": recall(ids, truth),
                             "reranked": facts["verified"] / len(queries)})
             for record, (wall, cpu, others, _) in zip(records, in_turns(calls, args.rounds, args.patience)):
                 yield {"bits": bits, "target": target, **record, "queries_per_second": len(queries) / wall,
