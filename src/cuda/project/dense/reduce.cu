@@ -4,7 +4,11 @@
  * and a sketch that lies rows first is written in whole lines. */
 #include "cuda/project/dense/reduce.h"
 
-enum { THREADS = 256, TILE = 2048, MOST_POINTS = 32 };
+enum { THREADS = 256, MOST_POINTS = 32 };
+
+/* Sums of a block: so many where there are many, and one a thread where more would leave
+ * multiprocessors without work. */
+enum { TILE_MANY = 2048, TILE_FEW = 256, FEW = 1 << 20 };
 
 /* Where a folded point's rows go: rows [low, high) of A, row a to element at + a * col_stride. */
 struct place {
@@ -37,6 +41,7 @@ static __device__ __forceinline__ void put(const gcu_out &out, const place &p, i
 }
 
 /* A tile has 2^points_log2 points. */
+template <int TILE>
 static __global__ void __launch_bounds__(THREADS)
     reduce(const __grid_constant__ gcu_reduce_args args, int64_t groups, int points_log2)
 {
@@ -56,7 +61,7 @@ static __global__ void __launch_bounds__(THREADS)
             float total = !args.first       ? args.running[at]
                           : args.out.begins ? 0.0f
                                             : static_cast<const float *>(args.out.carry)[of];
-#pragma unroll 4
+#pragma unroll(TILE == TILE_FEW ? 32 : 4)
             for (int64_t s = 0; s < args.segments; s++)
                 total += args.sums[s * count + at];
             if (!args.last)
@@ -93,8 +98,12 @@ cudaError_t gcu_reduce(const gcu_reduce_args *args, cudaStream_t stream)
     while (1 << points_log2 < MOST_POINTS && 1 << points_log2 < args->points)
         points_log2++;
     const int64_t groups = (args->points + (1 << points_log2) - 1) >> points_log2;
-    const int64_t height = TILE >> points_log2;
+    const bool few = args->rows * args->points <= FEW;
+    const int64_t height = (few ? TILE_FEW : TILE_MANY) >> points_log2;
     const int64_t blocks = groups * ((args->rows + height - 1) / height);
-    reduce<<<(unsigned)blocks, THREADS, 0, stream>>>(*args, groups, points_log2);
+    if (few)
+        reduce<TILE_FEW><<<(unsigned)blocks, THREADS, 0, stream>>>(*args, groups, points_log2);
+    else
+        reduce<TILE_MANY><<<(unsigned)blocks, THREADS, 0, stream>>>(*args, groups, points_log2);
     return cudaGetLastError();
 }
