@@ -120,10 +120,22 @@ __device__ __forceinline__ uint64_t gcu_perm_inverse(uint64_t x, int bits, const
     return (uint64_t)left << right_bits | right;
 }
 
+/* The square root, correctly rounded, of 2 nl(h): as __fsqrt_rn has it for normal numbers, without
+ * the branch for others, which would keep the compiler from working on several at once.
+ * tests/cuda/project/test_dense.cu compares all h. */
+__device__ __forceinline__ float gcu_radius(uint32_t h)
+{
+    const float x = __fmul_rn(2.0f, gcu_neglog(h));
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    const float root = __fmul_rn(x, y);
+    return __fmaf_rn(__fmaf_rn(-root, root, x), __fmul_rn(0.5f, y), root);
+}
+
 /* Section 4.1: rows 4a and 4a + 1 from (p, q) = (w0, w1), 4a + 2 and 4a + 3 from (w2, w3). */
 __device__ __forceinline__ float2 gcu_box_muller(uint32_t p, uint32_t q)
 {
-    const float r = __fsqrt_rn(__fmul_rn(2.0f, gcu_neglog(p >> 1)));
+    const float r = gcu_radius(p >> 1);
     const float z = __fmul_rn(__int2float_rn((int32_t)(q << 2)), 0x1p-31f);
     const float y = __fmul_rn(z, z);
     float c = 3.5297971407999285e-06f;

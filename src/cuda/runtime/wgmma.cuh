@@ -104,6 +104,53 @@ __device__ __forceinline__ void gcu_wgmma<64>(float *c, const uint32_t a[4], uin
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add));
 }
 
+/* c (+)= a b: m64 nN k32, where two of every four numbers of a row of a are left out because they
+ * are zero: 'which' has, of the row and the columns that the instruction asks of this lane, the
+ * places of those that are there, two bits each; a lane of a quad is asked by SELECT: the first two
+ * lanes, or the last two (PTX: wgmma with .sp). */
+template <int N, int SELECT>
+static __device__ __forceinline__ void gcu_wgmma_sparse(float *c, const uint32_t a[4], uint32_t b,
+                                                        uint32_t which, int add)
+{
+    static_assert(N == 16 || N == 32 || N == 64, "");
+    if constexpr (N == 16)
+        asm volatile(
+            "{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %14, 0; mov.b64 b, {%12, 0x40000040}; "
+            "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16 {"
+            "%0, %1, %2, %3, %4, %5, %6, %7"
+            "}, {%8, %9, %10, %11}, b, %13, %15, p, 1, 1, 0;}"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]),
+              "+f"(c[7])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(which), "r"(add),
+              "n"(SELECT));
+    else if constexpr (N == 32)
+        asm volatile(
+            "{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %22, 0; mov.b64 b, {%20, 0x40000040}; "
+            "wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.f16.f16 {"
+            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+            "}, {%16, %17, %18, %19}, b, %21, %23, p, 1, 1, 0;}"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]),
+              "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]),
+              "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(which), "r"(add),
+              "n"(SELECT));
+    else if constexpr (N == 64)
+        asm volatile(
+            "{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %38, 0; mov.b64 b, {%36, 0x40000040}; "
+            "wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16 {"
+            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+            "}, {%32, %33, %34, %35}, b, %37, %39, p, 1, 1, 0;}"
+            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]),
+              "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]),
+              "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]), "+f"(c[18]),
+              "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]), "+f"(c[24]),
+              "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]), "+f"(c[30]),
+              "+f"(c[31])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(which), "r"(add),
+              "n"(SELECT));
+}
+
 /* The same, b by its whole descriptor. */
 template <int N>
 static __device__ __forceinline__ void gcu_wgmma(float *c, const uint32_t *a, uint64_t descriptor,

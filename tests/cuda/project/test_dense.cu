@@ -339,6 +339,30 @@ static int check_one(const gcu_gpu &gpu, const gcu_family &family, const job &j)
     }
 }
 
+/* gcu_radius beside the correctly rounded root, all 2^31 arguments */
+static __global__ void compare_radii(unsigned long long *differ)
+{
+    unsigned long long mine = 0;
+    for (uint64_t h = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; h < (uint64_t)1 << 31;
+         h += (uint64_t)gridDim.x * blockDim.x)
+        mine += __float_as_uint(gcu_radius((uint32_t)h)) !=
+                __float_as_uint(__fsqrt_rn(__fmul_rn(2.0f, gcu_neglog((uint32_t)h))));
+    if (mine) atomicAdd(differ, mine);
+}
+
+static int check_radii(void)
+{
+    unsigned long long *differ, count = 0;
+    MUST(cudaMalloc(&differ, sizeof *differ));
+    MUST(cudaMemset(differ, 0, sizeof *differ));
+    compare_radii<<<1024, 256>>>(differ);
+    MUST(cudaGetLastError());
+    MUST(cudaMemcpy(&count, differ, sizeof count, cudaMemcpyDeviceToHost));
+    cudaFree(differ);
+    printf("%s radii of gaussian: %llu of 2^31 differ\n", count ? "FAIL" : "ok  ", count);
+    return count != 0;
+}
+
 int main(void)
 {
     gcu_gpu gpu;
@@ -359,6 +383,10 @@ int main(void)
         {S, P32, GNOMON_F32, 128, 9, 40000, 0, 128, 8, NORMAL, false, 0, 1, 0},
         {S, P32, GNOMON_F32, 128, 32, 40000, 0, 128, 1, SPARSE, false, 0, 1, 0},
         {S, P32, GNOMON_F32, 128, 3, 10000, 0, 128, 1, NORMAL, false, 0, 1, (int64_t)1 << 40},
+        {S, P32, GNOMON_F32, 5, 1, 1, 0, 5, 1, NORMAL, true, 0, 1, 0},
+        {S, P32, GNOMON_F32, 130, 33, 129, 2, 127, 1, HUGE_RANGE, true, 0, 1, 0},
+        {S, P32, GNOMON_F32, 400, 17, 300001, 0, 400, 1, UNIFORM, true, 0, 1, (int64_t)1 << 44},
+        {S, P32, GNOMON_F32, 2000, 4, 70000, 0, 2000, 1, SPARSE, false, 0, 1, 0},
         {S, P32, GNOMON_F16, 512, 32, 20000, 0, 512, 1, NORMAL, true, 0, 1, 0},
         {S, P32, GNOMON_BF16, 512, 16, 20000, 0, 512, 1, HUGE_RANGE, true, 0, 1, 0},
         {S, P32, GNOMON_I8, 512, 5, 20000, 0, 512, 1, UNIFORM, false, 0, 1, 0},
@@ -411,7 +439,7 @@ int main(void)
     };
     const char *word = getenv("GNOMON_TEST_REDUCED");
     const int every = word && *word && *word != '0' ? 4 : 1;
-    int failed = 0, at = 0;
+    int failed = every == 1 ? check_radii() : 0, at = 0;
     for (const job &j : many_rows)
         failed += at++ % every == 0 ? check_one(gpu, gcu_dense_rows, j) : 0;
     for (const job &j : many_points)

@@ -73,6 +73,7 @@ struct gcu_entries {
 
 enum gcu_dense_kind {
     GCU_DENSE_SIGNS,
+    GCU_DENSE_SIGN_PAIRS, /* the same, of points as sums and differences of two columns */
     GCU_DENSE_TERNARY,    /* achlioptas */
     GCU_DENSE_GAUSSIAN16, /* fp16-rounded */
     GCU_DENSE_GAUSSIAN32, /* as high + low 2^-11 */
@@ -112,15 +113,29 @@ static __device__ __forceinline__ void gcu_entries_table(const gcu_entries &e, v
 }
 
 /* The fragments of a run of K-blocks whose columns share the call's upper counter word: 'start',
- * then for each K-block 'make' for g = 0 ... 8 / STEPS - 1 and 'next', or 'skip' for all of them.
+ * then for each K-block 'make' for g = 0 ... 8 / STEPS - 1, or 'skip' for all of them.
  * Words are drawn before they are needed, so that the look-ups of others or the matrix unit hide
  * their long chain of products.
  * a[u][t][r] is register r of fragment t for the K-block's 16 columns STEPS g + u; with GAUSSIAN32
  * 'low' has the low halves. */
 template <gcu_dense_kind KIND, bool LARGE> struct gcu_fragments;
 
+/* (x & mask) | set, as one instruction */
+static __device__ __forceinline__ uint32_t gcu_masked(uint32_t x, uint32_t mask, uint32_t set)
+{
+    uint32_t y;
+    asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(y) : "r"(x), "r"(mask), "r"(set));
+    return y;
+}
+
+/* The bits m and m + 16 of a word as two signs of 1. */
+static __device__ __forceinline__ uint32_t gcu_two_signs(uint32_t word, int m)
+{
+    return gcu_masked(word << (15 - m), 0x80008000u, 0x3C003C00u);
+}
+
 template <bool LARGE> struct gcu_fragments<GCU_DENSE_SIGNS, LARGE> {
-    static constexpr int STEPS = 1;
+    static constexpr int STEPS = LARGE ? 2 : 1;
     gcu_row row;
     uint32_t call;
     uint4 w;
@@ -131,37 +146,105 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_SIGNS, LARGE> {
         call = (uint32_t)block128 * 4u + (uint32_t)q;
         w = gcu_scheduled(e.calls, row, call);
     }
-    static __device__ __forceinline__ uint32_t two(uint32_t word, int m)
-    {
-        /* (shifted & 0x80008000) | 0x3C003C00 as one instruction */
-        uint32_t two;
-        asm("lop3.b32 %0, %1, %2, %3, 0xEA;"
-            : "=r"(two)
-            : "r"(word << (15 - m)), "r"(0x80008000u), "r"(0x3C003C00u));
-        return two;
-    }
-    __device__ __forceinline__ void make(const gcu_entries &, const void *, int g,
-                                         uint32_t a[STEPS][2][4], uint32_t[STEPS][2][4])
+    __device__ __forceinline__ void make(const gcu_entries &e, const void *, int g,
+                                         uint32_t a[STEPS][2][4], uint32_t (*)[2][4])
     {
 #pragma unroll
         for (int i = 0; i < 2 * STEPS; i++) {
             const int m = 8 + (2 * STEPS * g + i) % 8, h = i % 2;
-            a[i / 2][0][2 * h] = two(w.x, m);
-            a[i / 2][0][2 * h + 1] = two(w.y, m);
-            a[i / 2][1][2 * h] = two(w.z, m);
-            a[i / 2][1][2 * h + 1] = two(w.w, m);
+            a[i / 2][0][2 * h] = gcu_two_signs(w.x, m);
+            a[i / 2][0][2 * h + 1] = gcu_two_signs(w.y, m);
+            a[i / 2][1][2 * h] = gcu_two_signs(w.z, m);
+            a[i / 2][1][2 * h + 1] = gcu_two_signs(w.w, m);
         }
-        if (g % 4 == 3)
+        if (g == 4 / STEPS - 1)
             w.x <<= 8, w.y <<= 8, w.z <<= 8, w.w <<= 8; /* the lower bits of each half */
+        if (g == 8 / STEPS - 1) {
+            call += 4u;
+            w = gcu_scheduled(e.calls, row, call);
+        }
     }
-    __device__ __forceinline__ void next(const gcu_entries &e)
+    __device__ __forceinline__ void skip(const gcu_entries &e)
     {
         call += 4u;
         w = gcu_scheduled(e.calls, row, call);
     }
-    __device__ __forceinline__ void skip(const gcu_entries &e)
+};
+
+/* Signs two at a time: s x + t y is s (x + y) where the signs agree and s (x - y) where they don't.
+ * With x + y and x - y beside each other in the tile (GCU_TILE_SUMS) a row of S has one number for
+ * two columns, s, and which of the two it multiplies; that is what the matrix unit's form for
+ * sparse operands takes, at twice the rate, and half the numbers are to be made.
+ *
+ * s and t are the bits i + 8 and i of a half word, i = 0 ... 7: register r of step c has i = c + 4
+ * (r div 2). Step c's places of a quad's eight groups of two columns of rows g and g + 8 come
+ * together in two lanes: those of even number of i = c, of odd number of i = c + 4, the first two
+ * for c = 0, 1 and the last two for c = 2, 3. */
+template <bool LARGE> struct gcu_fragments<GCU_DENSE_SIGN_PAIRS, LARGE> {
+    gcu_row row;
+    uint32_t call;
+    uint4 w;
+    uint32_t which[2][2];          /* of step c and fragment t, [c % 2][t] */
+    uint32_t mine, turn, order[2]; /* how this lane puts places together */
+    bool left;                     /* the first two lanes of a quad */
+    __device__ __forceinline__ void start(const gcu_entries &e, uint32_t block, uint64_t block128,
+                                          int q)
     {
-        next(e);
+        row = gcu_row_of(e.calls, (uint32_t)(block128 >> 30), block);
+        call = (uint32_t)block128 * 4u + (uint32_t)q;
+        left = q < 2;
+        mine = q % 2 ? 0xF0F0F0F0u : 0x0F0F0F0Fu;
+        turn = q % 2 ? 28u : 4u;
+        order[0] = q < 2 ? 0x5140u : 0x1504u;
+        order[1] = q < 2 ? 0x7362u : 0x3726u;
+        draw(e);
+    }
+    static __device__ __forceinline__ uint32_t select(uint32_t mask, uint32_t a, uint32_t b)
+    {
+        return (a & mask) | (b & ~mask);
+    }
+    /* all lanes of the warp together */
+    __device__ __forceinline__ void draw(const gcu_entries &e)
+    {
+        w = gcu_scheduled(e.calls, row, call);
+        /* bytes: whether s and t differ, of the lower half words of rows 0 ... 3, and the upper */
+        const uint32_t xy = __byte_perm(w.x, w.y, 0x7351) ^ __byte_perm(w.x, w.y, 0x6240);
+        const uint32_t zw = __byte_perm(w.z, w.w, 0x7351) ^ __byte_perm(w.z, w.w, 0x6240);
+        const uint32_t lower = __byte_perm(xy, zw, 0x5410), upper = __byte_perm(xy, zw, 0x7632);
+        /* of a row's byte the lower four bits: lower and upper of c, of c + 1; upper: c + 4, c + 5
+         */
+        const uint32_t first = select(0x33333333u, lower, upper << 2);  /* c = 0 */
+        const uint32_t second = select(0x33333333u, lower >> 2, upper); /* c = 2 */
+        const uint32_t of_first = __shfl_xor_sync(0xFFFFFFFFu, first, 1);
+        const uint32_t of_second = __shfl_xor_sync(0xFFFFFFFFu, second, 1);
+        const uint32_t one = select(mine, first, __funnelshift_l(of_first, of_first, turn));
+        const uint32_t two = select(mine, second, __funnelshift_l(of_second, of_second, turn));
+        const uint32_t keep = left ? one : two;
+        const uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, left ? two : one, 2);
+#pragma unroll
+        for (int t = 0; t < 2; t++) {
+            const uint32_t both = __byte_perm(keep, other, order[t]);
+            which[0][t] = (both & 0x55555555u) | 0x88888888u;
+            which[1][t] = (both >> 1 & 0x55555555u) | 0x88888888u;
+        }
+    }
+    __device__ __forceinline__ void make(const gcu_entries &e, int c, uint32_t a[2][4],
+                                         uint32_t places[2])
+    {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const int m = 8 + c + 4 * h;
+            a[0][2 * h] = gcu_two_signs(w.x, m);
+            a[0][2 * h + 1] = gcu_two_signs(w.y, m);
+            a[1][2 * h] = gcu_two_signs(w.z, m);
+            a[1][2 * h + 1] = gcu_two_signs(w.w, m);
+        }
+        places[0] = which[c % 2][0];
+        places[1] = which[c % 2][1];
+        if (c == 3) {
+            call += 4u;
+            draw(e);
+        }
     }
 };
 
@@ -177,30 +260,31 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_TERNARY, LARGE> {
         call = (uint32_t)block128 * 16u + (uint32_t)q * 4u;
         w = gcu_scheduled(e.calls, row, call);
     }
-    static __device__ __forceinline__ uint32_t two(const void *table, uint32_t &word)
+    static __device__ __forceinline__ uint32_t two(uint32_t table, uint32_t &word)
     {
-        const uint64_t p = (uint64_t)word * 36u;
-        word = (uint32_t)p;
-        return static_cast<const uint32_t *>(table)[(uint32_t)(p >> 32) * 32u];
+        /* both halves by name: the compiler would shift and mask the whole */
+        uint32_t at;
+        asm("{.reg .b64 p; mul.wide.u32 p, %0, 36; mov.b64 {%0, %1}, p;}" : "+r"(word), "=r"(at));
+        uint32_t both;
+        asm("ld.shared.b32 %0, [%1];" : "=r"(both) : "r"(table + (at << 7)));
+        return both;
     }
     /* table: the lane's own column of it */
     __device__ __forceinline__ void make(const gcu_entries &e, const void *table, int g,
-                                         uint32_t a[STEPS][2][4], uint32_t[STEPS][2][4])
+                                         uint32_t a[STEPS][2][4], uint32_t (*)[2][4])
     {
         uint4 v = w;
+        const uint32_t column = (uint32_t)__cvta_generic_to_shared(table);
 #pragma unroll
         for (int i = 0; i < 2 * STEPS; i++) {
             const int h = i % 2;
-            a[i / 2][0][2 * h] = two(table, v.x);
-            a[i / 2][0][2 * h + 1] = two(table, v.y);
-            a[i / 2][1][2 * h] = two(table, v.z);
-            a[i / 2][1][2 * h + 1] = two(table, v.w);
+            a[i / 2][0][2 * h] = two(column, v.x);
+            a[i / 2][0][2 * h + 1] = two(column, v.y);
+            a[i / 2][1][2 * h] = two(column, v.z);
+            a[i / 2][1][2 * h + 1] = two(column, v.w);
         }
         call += g == 8 / STEPS - 1 ? 13u : 1u;
         w = gcu_scheduled(e.calls, row, call);
-    }
-    __device__ __forceinline__ void next(const gcu_entries &)
-    {
     }
     __device__ __forceinline__ void skip(const gcu_entries &e)
     {
@@ -288,7 +372,7 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
         }
     }
     __device__ __forceinline__ void make(const gcu_entries &e, const void *table, int g,
-                                         uint32_t a[STEPS][2][4], uint32_t[STEPS][2][4])
+                                         uint32_t a[STEPS][2][4], uint32_t (*)[2][4])
     {
         uint32_t r[2][4], marks;
         const uint32_t at = call;
@@ -318,9 +402,6 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
             for (int i = 0; i < 4; i++)
                 a[0][i / 2][2 * h + i % 2] = r[h][i];
     }
-    __device__ __forceinline__ void next(const gcu_entries &)
-    {
-    }
     __device__ __forceinline__ void skip(const gcu_entries &e)
     {
         call += 64u;
@@ -348,7 +429,7 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN32, LARGE> {
         low = *reinterpret_cast<const uint32_t *>(&l);
     }
     __device__ __forceinline__ void make(const gcu_entries &e, const void *, int g,
-                                         uint32_t a[STEPS][2][4], uint32_t low[STEPS][2][4])
+                                         uint32_t a[STEPS][2][4], uint32_t (*low)[2][4])
     {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -362,9 +443,6 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN32, LARGE> {
             split(e1.y, o1.y, a[0][1][2 * h + 1], low[0][1][2 * h + 1]);
         }
         call += g == 7 ? 100u : 4u;
-    }
-    __device__ __forceinline__ void next(const gcu_entries &)
-    {
     }
     __device__ __forceinline__ void skip(const gcu_entries &)
     {

@@ -30,14 +30,8 @@ struct pack_args {
     int64_t blocks; /* K-blocks */
     uint8_t *tiles;
     bool points_first; /* consecutive threads take consecutive points */
-    bool sign_order;
+    gcu_tile_order order;
 };
-
-/* x 2^s with |s| up to 138, exactly but for results below the least fp32 number. */
-static __device__ __forceinline__ float scaled(float x, float half_scale, float rest)
-{
-    return x * half_scale * rest;
-}
 
 /* 2^e, -149 <= e <= 127 */
 static __device__ __forceinline__ float power(int e)
@@ -52,7 +46,7 @@ static __global__ void __launch_bounds__(THREADS) pack(const pack_args args)
     __shared__ float block[GCU_KBLOCK * LD];
     __shared__ const T *base[POINTS];
     __shared__ int low[POINTS], high[POINTS];
-    __shared__ int scale_exponent[POINTS];
+    __shared__ float2 scale[POINTS]; /* two factors of it */
     const int64_t tile = blockIdx.x, group = tile / args.blocks, kblock = tile % args.blocks;
     const int64_t first_col = args.col + kblock * GCU_KBLOCK;
     const int tid = threadIdx.x;
@@ -74,13 +68,22 @@ static __global__ void __launch_bounds__(THREADS) pack(const pack_args args)
     }
     __syncthreads();
     int nonzero = 0;
-#pragma unroll 8
-    for (int at = tid; at < GCU_KBLOCK * POINTS; at += THREADS) {
-        const int p = args.points_first ? at % POINTS : at / GCU_KBLOCK;
-        const int c = args.points_first ? at / POINTS : at % GCU_KBLOCK;
-        const float value = c >= low[p] && c < high[p] ? as_float(base[p][c * x.col_stride]) : 0.0f;
+    const auto load = [&](int p, int c, const T *from, int first, int end) {
+        const float value = c >= first && c < end ? as_float(from[c * x.col_stride]) : 0.0f;
         block[c * LD + p] = value;
         nonzero |= value != 0.0f;
+    };
+    if (args.points_first) {
+        const int p = tid % POINTS, first = low[p], end = high[p];
+        const T *from = base[p];
+#pragma unroll 16
+        for (int c = tid / POINTS; c < GCU_KBLOCK; c += THREADS / POINTS)
+            load(p, c, from, first, end);
+    } else {
+        const int c = tid % GCU_KBLOCK;
+#pragma unroll 8
+        for (int p = tid / GCU_KBLOCK; p < POINTS; p += THREADS / GCU_KBLOCK)
+            load(p, c, base[p], low[p], high[p]);
     }
     nonzero = __syncthreads_or(nonzero);
 
@@ -105,9 +108,9 @@ static __global__ void __launch_bounds__(THREADS) pack(const pack_args args)
                 if (most > 0.0f) {
                     const int bits = __float_as_int(most);
                     const int e = bits >= 1 << 23 ? (bits >> 23) - 127 : -118 - __clz(bits);
-                    s = min(14 - e, 138);
+                    s = min((args.order == GCU_TILE_SUMS ? 13 : 14) - e, 138);
                 }
-                scale_exponent[p] = s;
+                scale[p] = make_float2(power(s / 2), power(s - s / 2));
                 scales[p] = power(-s);
             }
         }
@@ -119,21 +122,25 @@ static __global__ void __launch_bounds__(THREADS) pack(const pack_args args)
 
     for (int at = tid; at < POINTS * 16; at += THREADS) {
         const int m = at % 16, p = at / 16;
-        float half_scale = 1.0f, rest = 1.0f;
-        if (SCALED) {
-            const int s = scale_exponent[p];
-            half_scale = power(s / 2);
-            rest = power(s - s / 2);
-        }
+        const float2 factors = SCALED ? scale[p] : make_float2(1.0f, 1.0f);
         __half2 high_part[4], low_part[4];
 #pragma unroll
         for (int q = 0; q < 4; q++) {
-            const int c0 = 32 * q + (args.sign_order ? m ^ 8 : 2 * m);
-            const int c1 = c0 + (args.sign_order ? 16 : 1);
+            int c0 = 32 * q + (args.order == GCU_TILE_SIGNS ? m ^ 8 : 2 * m);
+            int c1 = c0 + (args.order == GCU_TILE_SIGNS ? 16 : 1);
+            if (args.order == GCU_TILE_SUMS) {
+                c0 = 64 * (m % 2) + 32 * (q / 2) + 8 + m / 4 + 4 * (m / 2 % 2) + 16 * (q % 2);
+                c1 = c0 - 8;
+            }
             float a = block[c0 * LD + p], b = block[c1 * LD + p];
-            if (SCALED) {
-                a = scaled(a, half_scale, rest);
-                b = scaled(b, half_scale, rest);
+            if (SCALED) { /* exactly but for results below the least fp32 number */
+                a = a * factors.x * factors.y;
+                b = b * factors.x * factors.y;
+            }
+            if (args.order == GCU_TILE_SUMS) {
+                const float both = a + b;
+                b = a - b;
+                a = both;
             }
             const __half2 h = __floats2half2_rn(a, b);
             high_part[q] = h;
@@ -194,7 +201,7 @@ cudaError_t gcu_tile_pack(const gcu_points *x, gcu_tile_shape shape, int64_t poi
     args.tiles = static_cast<uint8_t *>(tiles);
     args.points_first = (x->row_stride < 0 ? -x->row_stride : x->row_stride) <
                         (x->col_stride < 0 ? -x->col_stride : x->col_stride);
-    args.sign_order = shape.sign_order;
+    args.order = shape.order;
     const int64_t count = groups * blocks;
     switch (x->dtype) {
     case GNOMON_F32:

@@ -103,7 +103,11 @@ static plan plan_of(const gcu_task *task, int64_t work)
     const int64_t points = folded(task);
     p.shape.points = points <= 8 ? 8 : points <= 16 ? 16 : 32;
     p.shape.split = gcu_tile_split(task->x.dtype);
-    p.shape.sign_order = p.kind == GCU_DENSE_SIGNS;
+    if (p.kind == GCU_DENSE_SIGNS && p.shape.split && task->gpu->major == 9)
+        p.kind = GCU_DENSE_SIGN_PAIRS;
+    p.shape.order = p.kind == GCU_DENSE_SIGN_PAIRS ? GCU_TILE_SUMS
+                    : p.kind == GCU_DENSE_SIGNS    ? GCU_TILE_SIGNS
+                                                   : GCU_TILE_PAIRS;
     p.tile_rows = task->gpu->major == 9
                       ? 128 * gcu_rows_groups(p.kind, p.shape.points, p.shape.split)
                       : (int)GCU_ROWS_MMA_TILE;
@@ -143,6 +147,8 @@ static gcu_rows_run *run_of(gcu_dense_kind kind)
     switch (kind) {
     case GCU_DENSE_SIGNS:
         return gcu_rows_signs;
+    case GCU_DENSE_SIGN_PAIRS:
+        return gcu_rows_sign_pairs;
     case GCU_DENSE_TERNARY:
         return gcu_rows_ternary;
     case GCU_DENSE_GAUSSIAN16:

@@ -62,6 +62,7 @@ enum { GCU_ROWS_MMA_TILE = 256 }; /* rows of a block elsewhere */
 /* One launch for tiles of so many points, by the way that the GPU has. */
 typedef cudaError_t gcu_rows_run(const gcu_rows_launch &l, int points, bool split,
                                  const gcu_gpu *gpu, cudaStream_t stream);
-gcu_rows_run gcu_rows_signs, gcu_rows_ternary, gcu_rows_gaussian16, gcu_rows_gaussian32;
+gcu_rows_run gcu_rows_signs, gcu_rows_sign_pairs, gcu_rows_ternary, gcu_rows_gaussian16,
+    gcu_rows_gaussian32;
 
 #endif

@@ -71,28 +71,85 @@ static __device__ __forceinline__ void fetch_tiles(const gcu_rows_launch &l, int
     }
 }
 
+/* A unit of a block's fragments, and its products with the columns that begin at 'from'. */
+template <gcu_dense_kind KIND, int POINTS, bool SPLIT> struct unit {
+    static constexpr bool LOW = KIND == GCU_DENSE_GAUSSIAN32;
+    static constexpr int STEPS = gcu_fragments<KIND, true>::STEPS, COUNT = 8 / STEPS;
+    static constexpr int N = gcu_tile_rows(POINTS, SPLIT);
+    static constexpr int MAIN = POINTS / 2; /* accumulators of the high (or only) halves */
+    static constexpr int SUMS = SPLIT || LOW ? 2 * MAIN : MAIN;
+    uint32_t a[STEPS][2][4], low[LOW ? STEPS : 1][2][4];
+
+    __device__ __forceinline__ void make(gcu_fragments<KIND, true> &fragments, const gcu_entries &e,
+                                         const void *table, int number)
+    {
+        fragments.make(e, table, number, a, low);
+    }
+    __device__ __forceinline__ void multiply(uint32_t tile, int number, float sum[2][SUMS]) const
+    {
+#pragma unroll
+        for (int u = 0; u < STEPS; u++) {
+            const int step = number * STEPS + u, add = step > 0;
+            const uint32_t at = tile + (step / 4 * (N * 128) + step % 4 * 32) / 16;
+#pragma unroll
+            for (int t = 0; t < 2; t++) {
+                if constexpr (LOW) { /* high high, high low and low high */
+                    gcu_wgmma<POINTS>(sum[t], a[u][t], at, add);
+                    if (SPLIT)
+                        gcu_wgmma<POINTS>(sum[t] + SUMS - MAIN, a[u][t], at + POINTS * 128 / 16,
+                                          add);
+                    gcu_wgmma<POINTS>(sum[t] + SUMS - MAIN, low[u][t], at, SPLIT ? 1 : add);
+                } else {
+                    gcu_wgmma<N>(sum[t], a[u][t], at, add);
+                }
+            }
+        }
+    }
+};
+
+template <int POINTS> struct unit<GCU_DENSE_SIGN_PAIRS, POINTS, true> {
+    static constexpr int COUNT = 4, N = 2 * POINTS, MAIN = POINTS / 2, SUMS = POINTS;
+    uint32_t a[2][4], which[2];
+
+    __device__ __forceinline__ void make(gcu_fragments<GCU_DENSE_SIGN_PAIRS, true> &fragments,
+                                         const gcu_entries &e, const void *, int number)
+    {
+        fragments.make(e, number, a, which);
+    }
+    __device__ __forceinline__ void multiply(uint32_t tile, int number, float sum[2][SUMS]) const
+    {
+        const uint32_t at = tile + (number / 2 * (N * 128) + number % 2 * 64) / 16;
+#pragma unroll
+        for (int t = 0; t < 2; t++)
+            if (number < 2)
+                gcu_wgmma_sparse<N, 0>(sum[t], a[t], at, which[t], number > 0);
+            else
+                gcu_wgmma_sparse<N, 1>(sum[t], a[t], at, which[t], 1);
+    }
+};
+
 template <gcu_dense_kind KIND, int POINTS, bool SPLIT>
 static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, int items,
                                                       const uint8_t *table, uint32_t stages,
                                                       uint32_t full, uint32_t empty)
 {
     constexpr int GROUPS = gcu_rows_groups(KIND, POINTS, SPLIT);
-    constexpr int N = gcu_tile_rows(POINTS, SPLIT);
-    constexpr bool LOW = KIND == GCU_DENSE_GAUSSIAN32;
-    constexpr int MAIN = POINTS / 2; /* accumulators of the high (or only) halves */
-    constexpr int SUMS = SPLIT || LOW ? 2 * MAIN : MAIN;
+    using part_of = unit<KIND, POINTS, SPLIT>;
+    constexpr int N = part_of::N, MAIN = part_of::MAIN, SUMS = part_of::SUMS;
+    constexpr int UNITS = part_of::COUNT;
     constexpr int STAGES = stages_of(KIND, POINTS, SPLIT);
-    constexpr int STEPS = gcu_fragments<KIND, true>::STEPS;
-    /* The matrix unit works on a step while the next is made; between turns it rests for a moment.
-     * Turns are a loop: unrolled, all of a block's fragments would be made first and not fit in
-     * registers. */
-    constexpr int SIDES = KIND == GCU_DENSE_SIGNS ? (N > 32 ? 4 : 8) : 2 / STEPS;
-    constexpr int ROUNDS = 8 / STEPS / SIDES;
+    /* long ones are a loop, or the compiler would make many units first */
+    constexpr int UNROLL = KIND == GCU_DENSE_SIGNS || KIND == GCU_DENSE_SIGN_PAIRS ? 2 : 1;
+
+    /* one is made while the matrix unit works on the other; of gaussian, fp16, whose look-ups take
+     * longest, both are made while it finishes the first */
+    constexpr bool AHEAD = KIND != GCU_DENSE_GAUSSIAN16;
 
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int g = lane / 4, q = lane % 4;
     const void *lane_table = KIND == GCU_DENSE_TERNARY ? table + 4 * lane : table;
     gcu_fragments<KIND, true> fragments;
+    part_of units[2];
     int stage = 0;
     uint32_t phase = 0;
     for (int item = (int)blockIdx.x; item < items; item += (int)gridDim.x) {
@@ -104,6 +161,7 @@ static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, 
             (uint32_t)(l.row / 4) +
             (uint32_t)(item % (int)l.row_tiles * (GROUPS * 32) + warp * 8 + g);
         fragments.start(l.entries, row_block, l.block128 + (uint64_t)first, q);
+        if (AHEAD) units[0].make(fragments, l.entries, lane_table, 0);
         float total[2][MAIN];
 #pragma unroll
         for (int i = 0; i < MAIN; i++)
@@ -116,41 +174,23 @@ static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, 
             if (load_word(scales + 4 * POINTS)) {
                 const uint32_t descriptor = gcu_wgmma_descriptor(tile);
                 float sum[2][SUMS];
-                uint32_t a[SIDES][STEPS][2][4], low[SIDES][STEPS][2][4];
-#pragma unroll 1
-                for (int round = 0; round < ROUNDS; round++) {
-                    const int column = round * SIDES * STEPS; /* of 16 */
-                    const uint32_t from =
-                        descriptor + (column / 4 * (N * 128) + column % 4 * 32) / 16;
+#pragma unroll(UNROLL)
+                for (int two = 0; two < UNITS; two += 2) {
 #pragma unroll
-                    for (int side = 0; side < SIDES; side++) {
-                        fragments.make(l.entries, lane_table, round * SIDES + side, a[side],
-                                       low[side]);
+                    for (int side = 0; side < 2; side++) {
+                        if (!AHEAD) units[side].make(fragments, l.entries, lane_table, two + side);
                         gcu_wgmma_fence();
-#pragma unroll
-                        for (int u = 0; u < STEPS; u++) {
-                            const int add = round > 0 || side > 0 || u > 0;
-                            const int step = side * STEPS + u;
-                            const uint32_t at = from + (step / 4 * (N * 128) + step % 4 * 32) / 16;
-#pragma unroll
-                            for (int t = 0; t < 2; t++) {
-                                if (LOW) { /* high high, high low and low high */
-                                    gcu_wgmma<POINTS>(sum[t], a[side][u][t], at, add);
-                                    if (SPLIT)
-                                        gcu_wgmma<POINTS>(sum[t] + SUMS - MAIN, a[side][u][t],
-                                                          at + POINTS * 128 / 16, add);
-                                    gcu_wgmma<POINTS>(sum[t] + SUMS - MAIN, low[side][u][t], at,
-                                                      SPLIT ? 1 : add);
-                                } else {
-                                    gcu_wgmma<N>(sum[t], a[side][u][t], at, add);
-                                }
-                            }
-                        }
+                        units[side].multiply(descriptor, two + side, sum);
                         gcu_wgmma_commit();
+                        if (AHEAD) {
+                            gcu_wgmma_wait<1>();
+                            units[1 - side].make(fragments, l.entries, lane_table,
+                                                 (two + side + 1) % UNITS);
+                        }
                     }
-                    if (round == ROUNDS - 1) fragments.next(l.entries);
-                    gcu_wgmma_wait<0>();
+                    if (!AHEAD) gcu_wgmma_wait<0>();
                 }
+                gcu_wgmma_wait<0>();
 #pragma unroll
                 for (int t = 0; t < 2; t++) {
                     gcu_wgmma_fence_operands<SUMS>(sum[t]);
@@ -168,7 +208,8 @@ static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, 
                     }
                 }
             } else {
-                fragments.skip(l.entries);
+                fragments.start(l.entries, row_block, l.block128 + (uint64_t)(first + b + 1), q);
+                if (AHEAD) units[0].make(fragments, l.entries, lane_table, 0);
             }
             __syncwarp();
             if (lane == 0) gcu_barrier_arrive(empty + 8 * stage);

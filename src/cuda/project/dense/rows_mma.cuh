@@ -110,7 +110,6 @@ static __global__ void __launch_bounds__(MMA_THREADS, mma_together(KIND, POINTS,
                     }
                 }
             }
-            fragments.next(l.entries);
 #pragma unroll
             for (int j = 0; j < POINTS / 8; j++) {
                 const float2 scale = *reinterpret_cast<const float2 *>(scales + 8 * j + 2 * q);

@@ -11,8 +11,11 @@
  *
  * The order of the columns in a block is free, since S is made to match: the column with the
  * fragment's place (m, q, e), 0 <= m < 16, 0 <= q < 4, e = 0, 1, stands at half 8 m + 2 q + e. It
- * is column 32 q + (m ^ 8) + 16 e (order of signs: two bits of one word, the upper ones of each
- * half first) or 32 q + 2 m + e (order of pairs). */
+ * is column 32 q + 2 m + e (GCU_TILE_PAIRS) or 32 q + (m ^ 8) + 16 e (GCU_TILE_SIGNS: two bits of
+ * one word, the upper ones of each half first). GCU_TILE_SUMS, of split tiles only, has sums and
+ * differences of columns 32 q + 8 + i + 16 e and 32 q + i + 16 e, i = 0 ... 7: the sum at half 32
+ * (i mod 4) + 16 (i div 4) + 4 q + 2 e, the difference, first less second, after it; 2^s is then
+ * half of the above. */
 #ifndef GNOMON_CUDA_DENSE_TILE_H
 #define GNOMON_CUDA_DENSE_TILE_H
 
@@ -20,10 +23,12 @@
 
 enum { GCU_KBLOCK = 128 };
 
+enum gcu_tile_order { GCU_TILE_PAIRS, GCU_TILE_SIGNS, GCU_TILE_SUMS };
+
 struct gcu_tile_shape {
     int points; /* 8, 16, 32 or 64 */
     bool split;
-    bool sign_order;
+    gcu_tile_order order;
 };
 
 static __host__ __device__ constexpr int gcu_tile_rows(int points, bool split)
