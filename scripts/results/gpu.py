@@ -66,7 +66,43 @@ def dense(content):
         peer = apart.get((r["kind"], r["b"])) if large and "H200" in content["gpu"] else None
         yield Job(f"`{r['kind']}` of {r['b']} {r['input']} points, D = {power(r['d'])}, k = {r['k']:,}, {contiguous(r['layout'])}",
                   r["ms"], r["floor_ms"], "flops" if r["input"] == "f16" else "flops, fp32 as two fp16", limit, limit_ms,
-                  peers=[("fast_jl, fp16 accuracy, taken apart:", peer)])
+                  peers=[("fast_jl, fp16 accuracy, taken apart:", peer), ("before, in the same run:", r.get("before_ms"))])
+
+
+DENSE_LIMITS = """
+### What dense operators with few points wait for
+
+Counters of one NVIDIA H100 (`ncu`, D = 1,000,000, k = 16,384, 32 points) and a small program that times one instruction.
+Clocks are those of a quarter of a multiprocessor, for one call of the generator in each lane of a warp: 128 signs, 32
+entries of `achlioptas`, 8 or 4 Gaussian ones.
+
+A call costs 18 wide products of 4 clocks and 20 logical operations of 2 (both run at half or a quarter of the rate of
+fused multiply-adds). The matrix unit with its left operand in registers needs at least 13 clocks for 64 rows × 16
+columns however few points there are, 16 for 32 rows of points, 32 for 64; in the form for sparse operands 16, 19 and
+33 for twice the columns. While it works it takes so much of the registers' bandwidth that few other instructions are
+issued (stalls at dispatch): the clocks of a kernel are about the sum of both, whatever the order of the instructions.
+
+| job | instructions issued | matrix unit | sum | measured | before |
+|---|---|---|---|---|---|
+| `rademacher`, 8 f32 points, signs two at a time | 220 | 144 | 364 | 351 | 444 |
+| `rademacher`, 32 f32 points, signs two at a time | 277 | 263 | 540 | 603 | 907 |
+| `rademacher`, 32 f16 points | 289 | 256 | 545 | 578 | 619 |
+| `achlioptas`, 32 f32 points | 141 | 128 | 269 | 367 | 472 |
+| `gaussian fp16`, 32 f32 points | 106 | 32 | 138 | 217 | 216 |
+| `gaussian fp32`, 32 f32 points | 177 | 24 | 201 | 266 | 287 |
+
+- *Signs two at a time*: s x + t y is s (x + y) or s (x - y). The points are packed as sums and differences, and a row of
+  the operator has one number for two columns; the matrix unit's form for sparse operands takes that at twice the rate.
+  For f16 points a sum is not an fp16 number, and two halves of it take the time that was gained.
+- With nothing made the product of 8 f32 points took 10.0 ms of 18.6, with nothing multiplied the rest 8.5: so they
+  did not overlap. 26.0 of 32 f16 points were 16.8 and 11.4. Making the next fragments while the matrix unit works gained 0 to 8
+  percent, for registers limit both.
+- `gaussian fp16` looks up each entry in shared memory: 8 loads of 12 clocks a call, for 32 lanes meet a bank three times;
+  that alone is about 60 ms. `gaussian fp32` has 177 instructions a call, which at
+  one a clock are 235 ms: 180 would need another definition of its entries.
+- In a program that ran signs two at a time, kernels with the same clocks as before took 4 to 5 percent longer: the
+  `gaussian fp16` rows. The clock that the driver tells was 1980 MHz in both. It was not found out why.
+"""
 
 
 def very_sparse(content):
@@ -352,7 +388,7 @@ def make():
                            "FP16 rate (single precision counted as two fp16 products), or a plain copy over the link. The limit is the longest "
                            "time that a job may take. 'Thread a row', 'warp a row, one lane draws' and 'warp a row, all lanes draw' are the very "
                            "sparse kernels of 'Fast Random Projections in CUDA', ported. Peers taken apart ran on the same kind of GPU, not in the same "
-                           "run.\n" + jobs)
+                           "run.\n" + jobs.replace("\n### Sparse points", DENSE_LIMITS + "\n### Sparse points", 1))
 
 
 # ---- the thesis' times ----
