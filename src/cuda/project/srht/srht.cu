@@ -50,19 +50,21 @@ static __global__ void __launch_bounds__(256) join(srht_sum sum, int64_t first)
                 static_cast<const float *>(sum.out.carry)[(row0 + r) * n + sum.point + v0 + p];
         __syncthreads();
     }
-    r = threadIdx.x % 32, p = threadIdx.x / 32;
+    if (!sum.across) r = threadIdx.x % 32, p = threadIdx.x / 32;
     float total = sum.out.begins ? 0.0f : tile[r][p];
     if (row0 + r < sum.rows && v0 + p < points) {
-        const float *const part = sum.partial + (v0 + p) * sum.rows + row0 + r;
+        const float *const part = sum.partial + (sum.across ? (row0 + r) * points + v0 + p
+                                                            : (v0 + p) * sum.rows + row0 + r);
         const int64_t step = points * sum.rows;
 #pragma unroll 8
         for (int64_t s = 0; s < sum.segments; s++)
             total += part[s * step];
     }
-    if (by_points) {
+    if (by_points != sum.across) {
         tile[r][p] = total;
         __syncthreads();
-        r = threadIdx.x / 8, p = threadIdx.x % 8;
+        r = by_points ? threadIdx.x / 8 : threadIdx.x % 32;
+        p = by_points ? threadIdx.x % 8 : threadIdx.x / 32;
         total = tile[r][p];
     }
     if (row0 + r >= sum.rows || v0 + p >= points) return;
@@ -183,10 +185,11 @@ static size_t set_aside(size_t *at, int64_t bytes)
     return here;
 }
 
-/* Whether sums go to y as they come: it takes them in the order of rows. */
+/* Whether sums go to y as they come: it takes them in the order of rows, or of points. */
 static bool is_direct(const course *c, const gcu_task *t)
 {
-    return c->segments == 1 && t->out.begins && t->out.finishes && t->out.col_stride == 1;
+    return c->segments == 1 && t->out.begins && t->out.finishes &&
+           (c->across ? t->out.row_stride : t->out.col_stride) == 1;
 }
 
 static void lay_out(course *c, const gcu_task *t)
@@ -210,7 +213,8 @@ static course start_course(const gcu_task *t)
     c.s = srht_shape_of(t->a);
     const int64_t cols = (int64_t)1 << (SRHT_SEGMENT_LOG2 + c.s.log2);
     c.segments = (t->x.block_cols + cols - 1) / cols;
-    c.across = t->x.col_stride != 1 && srht_across_supported(c.s, t->x, t->gpu->smem_bytes);
+    c.across =
+        t->x.col_stride != 1 && srht_across_supported(c.s, t->rows, t->x, t->gpu->smem_bytes);
     c.copied =
         !c.across && (t->x.col_stride != 1 || (t->x.dtype != GNOMON_F32 && !is_half(t->x.dtype)));
     c.width = (t->x.block_cols + 15) / 16 * 16;

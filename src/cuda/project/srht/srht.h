@@ -28,13 +28,18 @@ struct srht_sum {
     int64_t task_row, rows;
     int64_t point, points; /* of this batch */
     int64_t segments;
-    float *partial; /* [segment][point][row]; NULL: one segment, whose sums go to out */
+    /* [segment][point][row], across [segment][row][point]; NULL: one segment, whose sums go to out
+     */
+    float *partial;
     gcu_out out;
 };
 
 srht_shape srht_shape_of(const gnomon_simple *a);
 /* Whether srht_sum_blocks takes adjacent points as they are, with so much shared memory. */
-bool srht_across_supported(const srht_shape &shape, const gcu_points &x, size_t smem_bytes);
+bool srht_across_supported(const srht_shape &shape, int64_t rows, const gcu_points &x,
+                           size_t smem_bytes);
+cudaError_t srht_sum_across(const srht_shape &shape, const srht_sum &sum, int sms,
+                            cudaStream_t stream);
 /* F32, F16 and BF16. */
 cudaError_t srht_sum_blocks(const srht_shape &shape, const srht_sum &sum, int sms,
                             cudaStream_t stream);
