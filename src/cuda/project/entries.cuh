@@ -27,7 +27,8 @@ struct gcu_matrix {
 enum gcu_adjoint_way {
     GCU_ADJOINT_DENSE, /* entries by gcu_entries */
     GCU_ADJOINT_BANDS, /* a column finds its rows by the permutations of its bands */
-    GCU_ADJOINT_LISTS  /* a chunk's nonzeros are listed by column, from the walks along its rows */
+    GCU_ADJOINT_LISTS, /* a chunk's nonzeros are listed by column, from the walks along its rows */
+    GCU_ADJOINT_HADAMARD /* transforms of what the rows add */
 };
 
 struct gcu_kind {
@@ -50,7 +51,7 @@ static inline const gcu_kind *gcu_kind_of(const gnomon_simple *a)
         {GNOMON_VERY_SPARSE, (gnomon_dtype)0, GNOMON_TAG_VERY_SPARSE, 0, true, GCU_ADJOINT_LISTS},
         {GNOMON_SJLT, (gnomon_dtype)0, GNOMON_TAG_SJLT_KEYS, GNOMON_TAG_SJLT_SIGNS, true,
          GCU_ADJOINT_BANDS},
-        {GNOMON_SRHT, (gnomon_dtype)0, GNOMON_TAG_SRHT_SIGNS, 0, false, GCU_ADJOINT_DENSE},
+        {GNOMON_SRHT, (gnomon_dtype)0, GNOMON_TAG_SRHT_SIGNS, 0, false, GCU_ADJOINT_HADAMARD},
         {GNOMON_BLOCKPERM_SJLT, (gnomon_dtype)0, GNOMON_TAG_BLOCKPERM_KEYS,
          GNOMON_TAG_BLOCKPERM_SIGNS, true, GCU_ADJOINT_LISTS},
     };

@@ -214,6 +214,11 @@ static int check(gnomon_context *ctx, const gcu_gpu &gpu, const kind &which, con
     for (int64_t q = 0; q < cols; q += cols / 3 + 1)
         cut.push_back({0, j.n, q, cols - q < cols / 3 + 1 ? cols - q : cols / 3 + 1, true});
     if (!same(run(gpu, op, j, device, cut), x)) strcat(other, "c");
+    /* nor on the layout */
+    job turned = j;
+    turned.x_columns = !j.x_columns;
+    if (j.beta == 0 && !same(run(gpu, op, turned, device, {{0, j.n, 0, cols, false}}), x))
+        strcat(other, "l");
     const bool ok = !failed && !*other;
     if (!ok || getenv("GNOMON_TEST_VERBOSE"))
         printf("%s %s k %lld D %lld n %lld rows %lld+%lld cols %lld+%lld type %d wide %d "
@@ -255,7 +260,20 @@ int main(void)
         {500, 40000, 33, 0, 0, 0, 0, GNOMON_BF16, false, false, true, 1, 0},
         {7, 8, 1, 0, 0, 0, 0, GNOMON_F32, false, false, false, 1, 0},
     };
+    /* srht: transforms of 2^10 and 2^11 elements of lone and of adjacent points, and products */
+    const job transforms[] = {
+        {900, 70001, 37, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
+        {900, 20000, 7, 100, 700, 9000, 10001, GNOMON_F16, false, true, false, 1, 0},
+        {256, 300000, 40, 0, 0, 0, 0, GNOMON_F32, false, true, true, -1, 0.5},
+        {4096, 20000, 70, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
+        {1, 1, 3, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
+    };
     int failed = 0, count = 0;
+    for (const job &j : transforms) {
+        if (reduced && j.d > 5000) continue;
+        for (const kind &which : all_operators)
+            if (which.kind == GNOMON_SRHT) failed += check(ctx, gpu, which, j);
+    }
     for (const kind &which : all_operators)
         for (const job &j : jobs) {
             if (reduced && count++ % 3 != 0) continue;

@@ -37,6 +37,10 @@ static cudaError_t run_level(gcu_level *l, const gnomon_simple *a, const gcu_adj
         return gcu_adjoint_sjlt(*l, t->f64, t->stream);
     case GCU_ADJOINT_LISTS:
         return gcu_adjoint_lists(*l, a, t->f64, lists, t->stream);
+    case GCU_ADJOINT_HADAMARD:
+        if (t->f64 || !gcu_adjoint_hadamard_supported(a))
+            return gcu_adjoint_dense(*l, t->f64, t->stream);
+        return gcu_adjoint_hadamard(*l, lists, t->gpu->sms, t->stream);
     }
     return cudaErrorNotSupported;
 }
@@ -46,13 +50,16 @@ static int64_t size_of(const gcu_adjoint_task *t)
     return t->f64 ? 8 : 4;
 }
 
-/* Bytes for the lists of a chunk, of the factor that needs most. */
+/* Bytes for the lists of a chunk, or of the rows, of the factor that needs most. */
 static size_t lists_bytes(const gnomon_operator *op)
 {
     size_t most = 0;
     for (int i = 0; i < op->levels; i++) {
-        if (gcu_kind_of(&op->factor[i])->adjoint != GCU_ADJOINT_LISTS) continue;
-        const size_t bytes = gcu_adjoint_lists_bytes(&op->factor[i]);
+        const gnomon_simple *a = &op->factor[i];
+        const gcu_adjoint_way way = gcu_kind_of(a)->adjoint;
+        const size_t bytes = way == GCU_ADJOINT_LISTS      ? gcu_adjoint_lists_bytes(a)
+                             : way == GCU_ADJOINT_HADAMARD ? gcu_adjoint_hadamard_bytes(a)
+                                                           : 0;
         if (bytes > most) most = bytes;
     }
     return (most + 255) / 256 * 256;

@@ -3,7 +3,7 @@
  * Folded point v = b * n + i is block 'block' + b of point i. A's row a in block B is row
  * floor(B k / r) + a of Z, provided that it is below floor((B + 1) k / r) and within [row, row +
  * rows); its column j is column B c + j of X, provided that it lies in [col, col + cols). A sum
- * runs over A's rows in ascending order (sjlt: over its bands). */
+ * runs over A's rows in ascending order (sjlt: over its bands; srht: hadamard.cu). */
 #ifndef GNOMON_CUDA_ADJOINT_H
 #define GNOMON_CUDA_ADJOINT_H
 
@@ -32,6 +32,11 @@ cudaError_t gcu_adjoint_sjlt(const gcu_level &level, bool f64, cudaStream_t stre
 size_t gcu_adjoint_lists_bytes(const gnomon_simple *a);
 cudaError_t gcu_adjoint_lists(const gcu_level &level, const gnomon_simple *a, bool f64, void *work,
                               cudaStream_t stream);
+
+/* srht in fp32, in one pass over X; 'work' holds the rows in their order. Not for many rows. */
+bool gcu_adjoint_hadamard_supported(const gnomon_simple *a);
+size_t gcu_adjoint_hadamard_bytes(const gnomon_simple *a);
+cudaError_t gcu_adjoint_hadamard(const gcu_level &level, void *work, int sms, cudaStream_t stream);
 
 #ifdef __CUDACC__
 
