@@ -16,6 +16,9 @@ enum { FULL_QUADS = 4096 };
 /* Of points that one launch goes through, where all rows walk the same columns. */
 static const int64_t LAUNCH_BYTES = (int64_t)4 << 30;
 
+/* Of the sums of few points' segments. */
+static const size_t SPREAD_BYTES = (size_t)64 << 20;
+
 /* Of lines that are transposed at a time. */
 static const size_t TRANSPOSED_BYTES = (size_t)1 << 30;
 
@@ -52,7 +55,9 @@ enum way {
 
 struct plan {
     way how;
-    int lanes; /* points of a tile / 4 */
+    int lanes;   /* points of a tile / 4, but where they are few */
+    int few;     /* points of the tile of few points, scattered; else 0 */
+    bool spread; /* few points: each VS_CHUNKS chunks are a segment */
     vs_task t;
 };
 
@@ -64,8 +69,15 @@ static bool has_lines(const gcu_points *x)
            (uintptr_t)x->data % 16 == 0 && (x->blocks == 1 || x->block_stride % 4 == 0);
 }
 
+/* Points of the tile where there are few of them; else 0. */
+static int few_points(const gcu_points *x)
+{
+    if (x->dtype != GNOMON_F32 || x->blocks != 1 || x->n > VS_FEW) return 0;
+    return x->n <= 2 ? (int)x->n : x->n <= 4 ? 4 : VS_FEW;
+}
+
 /* Whether transposing all values into lines costs less than gathering single ones; picoseconds for
- * a coordinate of all points, as measured on an H200. */
+ * a coordinate of all points, as measured on an H200, of few points on an H100. */
 static bool wants_transpose(const gcu_task *task)
 {
     const gcu_points *x = &task->x;
@@ -73,9 +85,57 @@ static bool wants_transpose(const gcu_task *task)
     const double apart = (double)llabs(x->row_stride) * size;
     const double touched = apart < 32 ? apart > 4 ? apart : 4 : 32;
     const double uses = (double)task->rows * task->a->density;
+    if (few_points(x)) { /* of its sectors the fewer stay in L2, the more there are */
+        const double use = apart < 32 ? 7.0 + 2.3 * n : 7.5 * n * (1.0 + 0.2 * n);
+        return x->block_cols >= 1 << 14 && 13.0 + 1.2 * n + 13.0 * uses < use * uses;
+    }
     const double scattered = uses * n * 0.7 * touched;
     const double transposed = n * (1.0 + 0.25 * size) + uses * (13.0 > 0.6 * n ? 13.0 : 0.6 * n);
     return x->block_cols >= 1 << 14 && transposed < scattered;
+}
+
+static void set_tile(plan *p)
+{
+    const gcu_points *x = &p->t.x;
+    p->few = p->how == SCATTERED ? few_points(x) : 0;
+    p->lanes = p->how != SCATTERED && x->n <= 16 ? 4 : 8;
+    if (p->how == SCATTERED && !p->few) {
+        p->t.tiles_a_block = 0;
+        p->t.tiles = gnomon_ceil_div(x->n * x->blocks, 32);
+    } else {
+        p->t.tiles_a_block = p->few ? 1 : gnomon_ceil_div(x->n, 4 * p->lanes);
+        p->t.tiles = p->t.tiles_a_block * x->blocks;
+    }
+    p->t.line = x->n <= VS_FEW ? VS_FEW : 4 * p->lanes;
+}
+
+/* Bytes of sums that wait between launches or for other segments', for one tile of points. */
+static size_t sums_bytes(const plan *p)
+{
+    const size_t points = p->few ? (size_t)p->few : 4 * (size_t)p->lanes;
+    return (size_t)p->t.segments * (size_t)p->t.rows * points * sizeof(float);
+}
+
+/* Few points leave registers for more warps than there are rows. The sums that a row's running sum
+ * takes up one after the other are then made at once; adding them up later gives the same bits. */
+static void spread(plan *p)
+{
+    if (!p->few || p->t.segment_chunks) return;
+    const int64_t segments = p->t.segments;
+    p->t.segment_chunks = VS_CHUNKS;
+    p->t.segments = gnomon_ceil_div(p->t.chunks, (int64_t)VS_CHUNKS);
+    p->spread = p->t.segments > 1 && sums_bytes(p) <= SPREAD_BYTES;
+    if (p->spread) return;
+    p->t.segment_chunks = 0;
+    p->t.segments = segments;
+}
+
+static void gather_in(plan *p)
+{
+    if (!p->spread) return;
+    p->spread = false;
+    p->t.segment_chunks = 0;
+    p->t.segments = 1;
 }
 
 static plan plan_of(const gcu_task *task)
@@ -84,7 +144,6 @@ static plan plan_of(const gcu_task *task)
     const gcu_points *x = &task->x;
     plan p = {};
     p.how = has_lines(x) ? LINES : wants_transpose(task) ? TRANSPOSED : SCATTERED;
-    p.lanes = p.how != SCATTERED && x->n <= 16 ? 4 : 8;
     vs_task *t = &p.t;
     t->keys = vs_keys_of(gcu_stream_of(a, GNOMON_TAG_VERY_SPARSE));
     t->jump_scale = a->jump_scale;
@@ -100,10 +159,9 @@ static plan plan_of(const gcu_task *task)
     t->quad = task->row / 4;
     t->quads = (task->row + task->rows - 1) / 4 - t->quad + 1;
     t->stride_bytes = (uint32_t)(x->col_stride * (int64_t)sizeof(float));
-    t->tiles_a_block = p.how == SCATTERED ? 0 : gnomon_ceil_div(x->n, 4 * p.lanes);
-    t->tiles =
-        p.how == SCATTERED ? gnomon_ceil_div(x->n * x->blocks, 32) : t->tiles_a_block * x->blocks;
     t->end = t->chunks;
+    set_tile(&p);
+    spread(&p);
     return p;
 }
 
@@ -111,9 +169,7 @@ static plan plan_of(const gcu_task *task)
 static void scatter(plan *p)
 {
     p->how = SCATTERED;
-    p->lanes = 8;
-    p->t.tiles_a_block = 0;
-    p->t.tiles = gnomon_ceil_div(p->t.x.n * p->t.x.blocks, 32);
+    set_tile(p);
 }
 
 /* Chunks that one launch goes through: all, or so few that warps cannot drift far apart. */
@@ -123,12 +179,6 @@ static int chunks_a_launch(const plan *p)
     const int64_t most = LAUNCH_BYTES / chunk / VS_CHUNKS * VS_CHUNKS;
     if (p->how != LINES || p->t.segment_chunks || p->t.chunks <= most) return p->t.chunks;
     return most < VS_CHUNKS ? (int)VS_CHUNKS : (int)most;
-}
-
-/* Bytes of sums that wait between launches, for one tile of points. */
-static size_t sums_bytes(const plan *p)
-{
-    return (size_t)p->t.segments * (size_t)p->t.rows * 4 * (size_t)p->lanes * sizeof(float);
 }
 
 static size_t tile_work(const plan *p)
@@ -169,13 +219,14 @@ static int transposed_unit(const plan *p)
 
 static size_t unit_bytes(const plan *p)
 {
-    return (size_t)transposed_unit(p) * (size_t)p->t.chunk * (size_t)p->lanes * 16;
+    return (size_t)transposed_unit(p) * (size_t)p->t.chunk * (size_t)p->t.line * sizeof(float);
 }
 
 static size_t least_work(const gcu_task *task)
 {
     plan p = plan_of(task);
     if (p.how == TRANSPOSED) scatter(&p);
+    gather_in(&p);
     return tile_work(&p);
 }
 
@@ -281,7 +332,15 @@ template <int P> static void transpose(const vs_task *t, float *lines, cudaStrea
 
 static void launch_tiles(const plan *p, const vs_task *t, cudaStream_t stream)
 {
-    if (p->how == SCATTERED)
+    if (p->few == 1)
+        launch<vs_few<1>>(t, stream);
+    else if (p->few == 2)
+        launch<vs_few<2>>(t, stream);
+    else if (p->few == 4)
+        launch<vs_few<4>>(t, stream);
+    else if (p->few)
+        launch<vs_few<VS_FEW>>(t, stream);
+    else if (p->how == SCATTERED)
         launch_scattered(t, stream);
     else if (p->lanes == 8)
         launch<vs_lines<8>>(t, stream);
@@ -316,6 +375,7 @@ static step step_of(plan *p, const gcu_task *task, float **lines)
         }
         scatter(p);
     }
+    if (bytes < tile_work(p)) gather_in(p);
     const int chunks = chunks_a_launch(p);
     if (paced(p, task) && bytes >= tile_work(p) + pace_bytes(p)) {
         t->pace = reinterpret_cast<unsigned *>(work + tile_work(p));
@@ -348,8 +408,10 @@ static cudaError_t run(const gcu_task *task)
                 t->segment_chunks ? gnomon_ceil_div(t->end - t->begin, t->segment_chunks) : 1;
             if (p.how == TRANSPOSED) {
                 t->transposed = lines;
-                t->stride_bytes = (uint32_t)t->tiles * (uint32_t)p.lanes * 16;
-                if (p.lanes == 8)
+                t->stride_bytes = (uint32_t)t->tiles * (uint32_t)t->line * sizeof(float);
+                if (t->line == VS_FEW)
+                    transpose<VS_FEW>(t, lines, task->stream);
+                else if (p.lanes == 8)
                     transpose<32>(t, lines, task->stream);
                 else
                     transpose<16>(t, lines, task->stream);

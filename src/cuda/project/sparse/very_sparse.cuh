@@ -18,6 +18,7 @@ enum {
     VS_CHUNKS = 4,
     VS_WARPS = 16, /* of a block */
     VS_BATCH = 8,  /* nonzeros of a row gathered at once */
+    VS_FEW = 8,    /* points at most that have a way of their own */
     VS_ROW = 36    /* a row's place in a list: 32, and the banks of four rows differ */
 };
 
@@ -55,6 +56,7 @@ struct vs_task {
      * other; else NULL. */
     unsigned *pace;
     const float *transposed; /* lines of the launch's tiles and columns, or NULL: X has lines */
+    int line;                /* floats of a tile's line there: P, or fewer where points are few */
 };
 
 /* Point p of a tile of P: false when there is none. */

@@ -1,5 +1,5 @@
 /* cuda/project/sparse/walk.cuh: the kernel in which each warp walks its rows and gathers straight
- * from X, in one of two ways (lines, scattered). */
+ * from X, in one of three ways (lines, few points, scattered). */
 #ifndef GNOMON_CUDA_VERY_SPARSE_WALK_H
 #define GNOMON_CUDA_VERY_SPARSE_WALK_H
 
@@ -58,11 +58,12 @@ __device__ __forceinline__ void vs_passed(const vs_task &t, vs_pace &pace, int c
 
 /* Gather: how a warp gathers some nonzeros of each of its rows, and holds their sums. */
 template <typename Gather>
-__global__ void __launch_bounds__(32 * VS_WARPS, 2)
+__global__ void __launch_bounds__(32 * VS_WARPS, Gather::BLOCKS)
     vs_walk_kernel(const __grid_constant__ vs_task t)
 {
     __shared__ vs_warp warps[VS_WARPS];
-    __shared__ float totals[32 * VS_WARPS][4];
+    __shared__ float totals[32 * VS_WARPS][Gather::TOTALS];
+    __shared__ typename Gather::stage stages[VS_WARPS];
     __shared__ vs_pace pace;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int64_t item = (int64_t)blockIdx.x * VS_WARPS + warp;
@@ -90,7 +91,7 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
         }
         __syncwarp();
     }
-    Gather gather(t, my, chunk, lane);
+    Gather gather(t, my, chunk, lane, stages[warp]);
     if (lane == 0) {
         my.whole = (int)((my.low + t.chunk - 1) / t.chunk);
         my.whole_end = (int)(my.high / t.chunk);
@@ -98,7 +99,7 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
     __syncwarp();
     const bool starts = t.segment_chunks || t.begin == 0;
 #pragma unroll 1
-    for (int c = 0; c < 4; c++) {
+    for (int c = 0; c < Gather::TOTALS; c++) {
         const int64_t row = 4 * (int64_t)my.quad + Gather::row(lane, c);
         const int p = Gather::point(lane, c);
         int64_t b, i;
@@ -149,7 +150,7 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
     }
     if (!Gather::owns(lane)) return;
 #pragma unroll 1
-    for (int c = 0; c < 4; c++) {
+    for (int c = 0; c < Gather::TOTALS; c++) {
         const int64_t row = 4 * (int64_t)my.quad + Gather::row(lane, c);
         const int p = Gather::point(lane, c);
         int64_t b, i;
@@ -164,8 +165,10 @@ __global__ void __launch_bounds__(32 * VS_WARPS, 2)
 
 /* Lines: 4 * LANES points of a coordinate lie side by side, aligned to 16 bytes. */
 template <int LANES> struct vs_lines {
-    static constexpr int P = 4 * LANES, BATCH = VS_BATCH;
+    static constexpr int P = 4 * LANES, BATCH = VS_BATCH, TOTALS = 4, BLOCKS = 2;
     static constexpr bool OWN = true; /* a lane gathers for one row */
+    struct stage {
+    };
 
     const char *lines;
     vs_sums<LANES> sums;
@@ -183,17 +186,21 @@ template <int LANES> struct vs_lines {
         return vs_sums<LANES>::owns(lane);
     }
 
-    __device__ __forceinline__ vs_lines(const vs_task &t, volatile vs_warp &my, int chunk, int lane)
+    __device__ __forceinline__ vs_lines(const vs_task &t, volatile vs_warp &my, int chunk, int lane,
+                                        stage &)
     {
         int64_t b, i;
-        /* lanes without points read those of the tile's first lane */
-        if (!vs_locate<P>(t, my.tile, point(lane, 0), &b, &i)) vs_locate<P>(t, my.tile, 0, &b, &i);
+        int p = point(lane, 0);
+        if (!vs_locate<P>(t, my.tile, p, &b, &i)) { /* reads the points of the tile's first lane */
+            p = 0;
+            vs_locate<P>(t, my.tile, p, &b, &i);
+        }
         if (lane == 0) { /* the whole tile is of block b */
             my.low = max((int64_t)0, t.x.first - b * t.x.block_cols);
             my.high = min(t.x.block_cols, t.x.end - b * t.x.block_cols);
         }
         const float *first = t.transposed
-                                 ? t.transposed + (my.tile - t.tile) * P + point(lane, 0)
+                                 ? t.transposed + (my.tile - t.tile) * t.line + p
                                  : static_cast<const float *>(t.x.data) + b * t.x.block_stride + i;
         lines = reinterpret_cast<const char *>(first) +
                 (chunk - (t.transposed ? t.begin : 0)) * (int64_t)t.chunk * t.stride_bytes;
@@ -223,10 +230,126 @@ template <int LANES> struct vs_lines {
     }
 };
 
+/* Few points, at most P of one block, in fp32: a lane a point would leave most lanes idle. A lane
+ * loads the values of one nonzero of each row, so that all loads of a draw are under way at once.
+ * They go through shared memory to lanes that add up one partial sum of one row and point each, in
+ * the nonzeros' order. */
+template <int POINTS> struct vs_few {
+    static constexpr int P = POINTS, BATCH = 32;
+    static constexpr bool OWN = false;
+    static constexpr int ROWS = P == 8 ? 2 : 4;                  /* summed at a time */
+    static constexpr int TOTALS = 4 / ROWS, SUMS = 2 * ROWS * P; /* lanes that sum */
+    static constexpr int BLOCKS = P <= 2 ? 3 : 2;
+
+    /* [row, point, partial sum]: 16 nonzeros, fours of them exchanged so that neither writing nor
+     * reading has bank conflicts. */
+    struct __align__(16) stage
+    {
+        float values[SUMS][16];
+    };
+
+    stage &staged;
+    const float *at;
+    float acc[TOTALS];
+
+    static __device__ __forceinline__ int row(int lane, int c)
+    {
+        return lane / (2 * P) + c * ROWS;
+    }
+    static __device__ __forceinline__ int point(int lane, int)
+    {
+        return lane / 2 % P;
+    }
+    static __device__ __forceinline__ bool owns(int lane)
+    {
+        return lane < SUMS && lane % 2 == 0;
+    }
+
+    __device__ __forceinline__ vs_few(const vs_task &t, volatile vs_warp &my, int chunk, int lane,
+                                      stage &shared)
+        : staged(shared)
+    {
+        if (lane == 0) {
+            my.low = max((int64_t)0, t.x.first);
+            my.high = min(t.x.block_cols, t.x.end);
+        }
+        at = static_cast<const float *>(t.x.data) + chunk * (int64_t)t.chunk * t.x.col_stride;
+#pragma unroll
+        for (int c = 0; c < TOTALS; c++)
+            acc[c] = 0.0f;
+    }
+
+    __device__ __forceinline__ bool begin(const vs_task &, int, uint32_t)
+    {
+        return true;
+    }
+
+    __device__ __forceinline__ void next_chunk(const vs_task &t)
+    {
+        at += (int64_t)t.chunk * t.x.col_stride;
+    }
+
+    __device__ __forceinline__ void reduce(float *total)
+    {
+#pragma unroll
+        for (int c = 0; c < TOTALS; c++) {
+            total[c] += acc[c] + __shfl_xor_sync(~0u, acc[c], 1);
+            acc[c] = 0.0f;
+        }
+    }
+
+    /* All 32 of each row: j is 0. What is left out adds 0, which changes no sum: none is -0. */
+    template <vs_which WHICH>
+    __device__ __forceinline__ void batch(const vs_task &t, const uint32_t (*list)[VS_ROW], int,
+                                          int lane, uint32_t from, int span)
+    {
+        float v[4][P];
+        uint32_t sign[4];
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            const uint32_t word = list[r][lane], column = word & VS_COLUMN;
+            const bool wanted = WHICH == VS_ALL || column - from < (uint32_t)span;
+            const float *value = at + (int64_t)column * t.x.col_stride;
+            sign[r] = word & ~VS_COLUMN;
+#pragma unroll
+            for (int p = 0; p < P; p++) {
+                v[r][p] = 0.0f;
+                if (wanted && p < (int)t.x.n) v[r][p] = __ldg(value);
+                value += t.x.row_stride;
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < TOTALS; c++) {
+            if (c > 0) __syncwarp(); /* all have read the rows before */
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+#pragma unroll
+                for (int p = 0; p < P; p++) {
+                    const int sum = (r * P + p) * 2 + lane % 2;
+                    const uint32_t bits = __float_as_uint(v[c * ROWS + r][p]) ^ sign[c * ROWS + r];
+                    staged.values[sum][(lane / 8 ^ sum / 2 % 4) * 4 + lane / 2 % 4] =
+                        __uint_as_float(bits);
+                }
+            __syncwarp();
+            if (lane < SUMS) {
+#pragma unroll
+                for (int four = 0; four < 4; four++) {
+                    const float4 x = *reinterpret_cast<const float4 *>(
+                        &staged.values[lane][(four ^ lane / 2 % 4) * 4]);
+                    acc[c] = (((acc[c] + x.x) + x.y) + x.z) + x.w;
+                }
+            }
+        }
+        /* the next draw begins with a barrier */
+    }
+};
+
 /* Scattered: any element type and strides; a lane a (folded) point. */
 template <typename T> struct vs_scattered {
-    static constexpr int P = 32, BATCH = 4;
+    static constexpr int P = 32, BATCH = 4, TOTALS = 4, BLOCKS = 2;
     static constexpr bool OWN = false;
+    struct stage {
+    };
 
     const T *at;
     int64_t low, high;     /* columns of the lane's point that are there */
@@ -247,7 +370,7 @@ template <typename T> struct vs_scattered {
     }
 
     __device__ __forceinline__ vs_scattered(const vs_task &t, volatile vs_warp &my, int chunk,
-                                            int lane)
+                                            int lane, stage &)
     {
         int64_t b, i;
         if (!vs_locate<P>(t, my.tile, lane, &b, &i)) vs_locate<P>(t, my.tile, 0, &b, &i);
