@@ -62,6 +62,7 @@ VALID = [
     ("gnomon_comm_group_create", r"int", "size", "2"),
     ("gnomon_comm_deal", r"gnomon_comm_make_fn", ".*", "make_piece"),
     ("gnomon_comm_deal", r"gnomon_comm_take_fn", ".*", "take_piece"),
+    ("gnomon_comm_lsh_build", r"const char \*", "path", "\"ranks.index\""),
     ("gnomon_comm_neighbors", r"gnomon_search \*", ".*", "f->full_search"),
     ("gnomon_table_open", r"const char \*", "path", "\"out.csv\""),
     ("gnomon_table_open", r"const char \*", "format", "\"csv\""),
