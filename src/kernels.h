@@ -72,6 +72,9 @@ typedef struct gnomon_kind_kernels {
                        const gnomon_tiles *tiles);
     void (*sketch_f64)(const gnomon_panel *panel, int64_t first, int64_t count,
                        const gnomon_tiles *tiles);
+    /* Whether it begins the panel's sum at zero and adds it to acc as a whole, so that sums of
+     * chunks can be made apart and added to acc in order. */
+    bool adds_sums;
     /* NULL, or the same in two steps, for kinds whose rows can't be cut because they share work: a
      * tile of a whole chunk, where column j is at j - j mod chunk_cols, is prepared in place in
      * 'steps' independent steps, and then any rows (first a multiple of GNOMON_GATHERED) are

@@ -1,7 +1,7 @@
 /* The sketch side of the engine. A window of panels is filled; then tasks, each a few tiles,
  * pack their points chunk by chunk and run the kernels over all rows; so points are read
  * once a window. With few tiles the points are packed first, for tasks that cut the rows; with one
- * tile each task makes its rows of a dense operator itself and there is no window. */
+ * tile each task makes its rows, or chunks, of a dense operator itself and there is no window. */
 #include "project/engine.h"
 
 #include "base/arithmetic.h"
@@ -17,7 +17,8 @@
 enum {
     PACK_COLS = 1024, /* of one packing task */
     STRIP = 512,      /* columns that a group's tiles take turns at */
-    MOST_GROUP = 8    /* tiles of a task that cuts the rows */
+    MOST_GROUP = 8,   /* tiles of a task that cuts the rows */
+    JOINED = 256      /* sums of a task that joins them */
 };
 
 typedef struct run {
@@ -37,6 +38,8 @@ typedef struct run {
     int64_t panel, panels_end; /* shared: the phase's, counted in the window */
     int64_t cuts, steps;       /* shared: row cuts of a group, steps of a panel at most */
     int64_t col, cols;         /* own_rows: the stretch of columns */
+    char *parts;               /* own_chunks: sums of chunks */
+    int64_t first, count;      /* own_chunks: the round's */
 } run;
 
 static void in_slots(run *r, int64_t tasks, gnomon_slot_fn fn)
@@ -234,6 +237,48 @@ static void own_task(void *arg, int64_t task, int64_t number)
     }
 }
 
+/* The sums of a chunk of the only tile. */
+static void chunk_task(void *arg, int64_t task, int64_t number)
+{
+    run *r = arg;
+    const gnomon_engine *e = r->e;
+    const int64_t begin = (r->first + task) * r->own.per_chunk, end = begin + r->own.per_chunk;
+    char *slot = slot_at(r, number), *part = r->parts + task * r->plan.acc_bytes;
+    memset(part, 0, (size_t)r->plan.acc_bytes);
+    for (int64_t i = begin; i < end; i++) {
+        gnomon_panel panel = gnomon_panels_at(&r->own, i);
+        panel.data = slot + r->plan.tile_bytes;
+        gnomon_panel_fill(r->kind, &panel);
+        if (i == begin) pack(r, r->tile, panel.col, panel.cols, slot);
+        const gnomon_tiles tiles = {1,
+                                    slot,
+                                    r->chunk * GNOMON_LANES,
+                                    part + (panel.row - e->row) * GNOMON_LANES * r->size,
+                                    r->plan.acc_bytes / r->size,
+                                    slot + r->slot_bytes - r->plan.scratch};
+        apply(r, &panel, 0, panel.rows, &tiles);
+    }
+}
+
+/* The round's sums of some rows join the others, in the chunks' order. */
+static void join_task(void *arg, int64_t task, int64_t number)
+{
+    (void)number;
+    run *r = arg;
+    const int64_t begin = task * JOINED;
+    const int64_t count = gnomon_min(JOINED, r->e->rows * GNOMON_LANES - begin);
+    char *sums = sums_of(r, r->tile) + begin * r->size;
+    for (int64_t c = 0; c < r->count; c++) {
+        const char *part = r->parts + c * r->plan.acc_bytes + begin * r->size;
+        if (r->e->f64)
+            for (int64_t i = 0; i < count; i++)
+                ((double *)(void *)sums)[i] += ((const double *)(const void *)part)[i];
+        else
+            for (int64_t i = 0; i < count; i++)
+                ((float *)(void *)sums)[i] += ((const float *)(const void *)part)[i];
+    }
+}
+
 /* Tiles a task and row cuts of a phase: those by which the threads read the least of the operator
  * and of the tiles, among those that keep them at work. What a tile's task does for all of its rows
  * is done once a cut, so that there are few of these. */
@@ -344,6 +389,34 @@ static gnomon_status run_own_rows(run *r, int64_t tile, int64_t total)
     return GNOMON_OK;
 }
 
+/* The same, chunks apart. */
+static gnomon_status run_own_chunks(run *r, int64_t tile, int64_t total)
+{
+    gnomon_engine *e = r->e;
+    const int64_t chunks = r->own.chunks;
+    /* without a listener there is nothing to stop for */
+    const int64_t most = e->ctx->progress ? stretch(r) / r->own.chunk : r->plan.own_chunks;
+    const int64_t round = gnomon_min(r->plan.own_chunks, most);
+    GNOMON_TRY(gnomon_alloc(e->ctx, r->plan.own_chunks, (size_t)r->plan.acc_bytes,
+                            "the sums of chunks", &r->parts));
+    r->tile = tile;
+    r->tiles = 1;
+    if (!e->sums) {
+        r->sums_first = tile;
+        clear_task(r, 0, 0);
+    }
+    for (r->first = 0; r->first < chunks; r->first += r->count) {
+        const double share = (double)r->first / (double)chunks;
+        GNOMON_TRY(gnomon_engine_report(e, (int64_t)(share * (double)total), total));
+        r->count = gnomon_min(round, chunks - r->first);
+        in_slots(r, r->count, chunk_task);
+        if (e->keep && atomic_load(&e->bad)) return GNOMON_OK;
+        in_slots(r, gnomon_ceil_div(e->rows * GNOMON_LANES, JOINED), join_task);
+    }
+    if (!e->sums) store_task(r, 0, 0);
+    return GNOMON_OK;
+}
+
 /* Tiles [begin, end) through all panels. */
 static gnomon_status run_batch(run *r, int64_t begin, int64_t end, int64_t *done, int64_t total)
 {
@@ -384,13 +457,14 @@ static gnomon_status run_all(run *r)
     if (!e->whole) {
         gnomon_panels_cut(&r->own, r->kind, e->a, e->row, e->rows, e->col, e->cols, plan->smallest);
         r->panels = &r->own;
-        if (!plan->own_rows) GNOMON_TRY(gnomon_panels_open(e->ctx, &r->own, plan->window));
+        if (!plan->own_rows && plan->own_chunks == 0)
+            GNOMON_TRY(gnomon_panels_open(e->ctx, &r->own, plan->window));
     }
     const int64_t begin = e->in.begin / GNOMON_LANES, end = gnomon_tiles_of(e->in.end);
     const int64_t batch = plan->batch ? plan->batch : end - begin;
     r->chunk = gnomon_min(r->panels->chunk, e->cols);
     r->slot_bytes = plan->scratch;
-    if (plan->own_rows)
+    if (plan->own_rows || plan->own_chunks > 0)
         r->slot_bytes += plan->tile_bytes + plan->panel_bytes;
     else if (!plan->shared)
         r->slot_bytes += plan->group * (plan->tile_bytes + (plan->direct ? plan->acc_bytes : 0));
@@ -408,6 +482,7 @@ static gnomon_status run_all(run *r)
     int64_t done = 0;
     const int64_t total = (end - begin) * r->panels->total;
     if (plan->own_rows) return run_own_rows(r, begin, total);
+    if (plan->own_chunks > 0) return run_own_chunks(r, begin, total);
     for (int64_t tile = begin; tile < end; tile += batch)
         GNOMON_TRY(run_batch(r, tile, gnomon_min(end, tile + batch), &done, total));
     return GNOMON_OK;
@@ -423,6 +498,7 @@ gnomon_status gnomon_engine_sketch(gnomon_engine *e)
     if (!e->whole) gnomon_panels_close(e->ctx, &r.own);
     gnomon_free(e->ctx, r.slots);
     gnomon_free(e->ctx, r.packed);
+    gnomon_free(e->ctx, r.parts);
     if (!e->sums) gnomon_free(e->ctx, r.sums);
     return status;
 }

@@ -19,7 +19,8 @@ typedef struct gnomon_plan {
     bool direct;                   /* sums live in the slot, and leave it at once */
     bool shared;                   /* tiles are packed once for tasks that cut the rows */
     bool own_rows;                 /* one tile: each task makes and applies rows of its own */
-    int64_t cuts, panel_bytes;     /* own_rows: tasks, and bytes of a slot's panel */
+    int64_t own_chunks;            /* one tile: chunks a round, a task each; 0: not so */
+    int64_t cuts, panel_bytes;     /* own_rows: tasks; both: bytes of a slot's panel */
     bool split;                    /* adjoint: a chunk takes several windows */
     int64_t slots;                 /* tasks at once */
     int64_t group;                 /* tiles a task */

@@ -66,6 +66,29 @@ static bool plan_own_rows(const gnomon_engine *e, const gnomon_kind_kernels *kin
     return true;
 }
 
+/* One tile of a kind whose chunks' sums can be made apart: a task makes those of all rows, and they
+ * are added in the chunks' order. So tables of a chunk's sums, and random words, which come for 64
+ * rows at a time, serve all rows; but sums go through memory, which gains nothing where each thread
+ * has many rows. False also when the memory does not suffice. */
+static bool plan_own_chunks(const gnomon_engine *e, const gnomon_kind_kernels *kind,
+                            const gnomon_panels *cut, int64_t threads, gnomon_plan *p)
+{
+    enum { MANY = 256, A_SLOT = 8, ROUND = 8 << 20 };
+    const int64_t panel = gnomon_round_up(gnomon_panels_largest(cut), GNOMON_ALIGN);
+    const int64_t slot = p->tile_bytes + panel + p->scratch;
+    const int64_t slots = gnomon_min(threads, cut->chunks);
+    if (!kind->adds_sums || slots < 2 || e->rows / threads >= MANY) return false;
+    const int64_t room = gnomon_min(e->memory / 4, gnomon_max(ROUND, slots * p->acc_bytes));
+    const int64_t round = gnomon_min(cut->chunks, gnomon_min(room / p->acc_bytes, A_SLOT * slots));
+    if (round < slots || slot > e->memory / 4 / slots || p->acc_bytes > e->memory / 4) return false;
+    p->own_chunks = round;
+    p->slots = slots;
+    p->panel_bytes = panel;
+    p->batch = e->sums ? 0 : 1;
+    p->bytes = SLACK + slots * slot + (round + p->batch) * p->acc_bytes;
+    return true;
+}
+
 gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_plan *p)
 {
     const gnomon_kind_kernels *kind = gnomon_kernels_for(e->kernels, e->a);
@@ -92,8 +115,9 @@ gnomon_status gnomon_engine_plan(const gnomon_engine *e, bool adjoint, gnomon_pl
                                    " bytes of it are left for a task that needs at least %" PRId64,
         e->memory, needed);
 
-    if (!adjoint && !e->whole && threads > 1 && tiles == 1 && kind->rows_multiple > 0 &&
-        !kind->make && plan_own_rows(e, kind, threads, p))
+    if (!adjoint && !e->whole && threads > 1 && tiles == 1 &&
+        (plan_own_chunks(e, kind, &cut, threads, p) ||
+         (kind->rows_multiple > 0 && !kind->make && plan_own_rows(e, kind, threads, p))))
         return GNOMON_OK;
 
     /* The panels: all of them if they are few, else a window. */

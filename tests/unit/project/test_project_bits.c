@@ -229,6 +229,54 @@ static void test_partial_streams(void **state)
     gnomon_context_destroy(ctx);
 }
 
+/* Points of one tile, whose chunks or rows go to threads: the sums of a chunk of signs are made
+ * apart, and added in order. */
+static void check_few_points(gnomon_dtype dtype, int o, int64_t k, int64_t n, double beta)
+{
+    static const struct {
+        int threads;
+        int64_t limit;
+    } with[] = {{1, 0}, {2, 0}, {3, 8 << 20}, {5, 0}, {16, 24 << 20}, {16, 0}};
+    gnomon_sketch_options opt = GNOMON_SKETCH_OPTIONS_INIT;
+    opt.col = 333;
+    opt.beta = beta;
+    owned x = make_matrix(n, D - opt.col, dtype, o % 2 ? COL_MAJOR : ROW_PADDED);
+    owned first = make_matrix(n, k, dtype, ROW_MAJOR), y = make_matrix(n, k, dtype, ROW_MAJOR);
+    fill_random(&x.m, 5);
+    for (size_t w = 0; w < sizeof with / sizeof with[0]; w++) {
+        gnomon_context *ctx = make_context(with[w].threads, with[w].limit);
+        gnomon_operator *op = make_operator(ctx, &all_operators[o], k, D);
+        char text[100];
+        fill_random(&y.m, 6);
+        ASSERT_OK(ctx, gnomon_sketch(ctx, op, &x.m, &y.m, &opt));
+        snprintf(text, sizeof text, "%s, %lld rows, %d threads, limit %lld", all_operators[o].name,
+                 (long long)k, with[w].threads, (long long)with[w].limit);
+        if (w == 0)
+            copy_matrix(&y.m, &first.m);
+        else
+            assert_same_bits(&first.m, &y.m, text);
+        gnomon_operator_destroy(op);
+        gnomon_context_destroy(ctx);
+    }
+    free_matrix(&x);
+    free_matrix(&y);
+    free_matrix(&first);
+}
+
+static void test_few_points(void **state)
+{
+    (void)state;
+    for (int o = 0; o < OPERATORS; o++) {
+        const int kind = all_operators[o].kind;
+        check_few_points(GNOMON_F32, o, K, 5, 0);
+        check_few_points(GNOMON_F64, o, K, 16, 0.5);
+        if (kind != GNOMON_RADEMACHER && kind != GNOMON_ACHLIOPTAS) continue;
+        check_few_points(GNOMON_F32, o, 1, 1, 0);
+        check_few_points(GNOMON_F32, o, 301, 3, 2);
+        check_few_points(GNOMON_F64, o, 2100, 2, 0); /* more than a panel's rows */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +286,7 @@ int main(void)
         cmocka_unit_test(test_batches_and_layouts),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_partial_streams),
+        cmocka_unit_test(test_few_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
