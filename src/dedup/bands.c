@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { TASK = 64, HEADS = 64, BLOCK = 512 };
+enum { PART_BITS = 6, PARTS = 1 << PART_BITS, SLICES = 16, MANY = 1 << 15 };
 
 typedef struct banding {
     gnomon_dedup *d;
@@ -22,11 +23,12 @@ typedef struct banding {
     int64_t skipped;      /* functions of the first block that belong to earlier bands */
     gnomon_minhash *blocks;
     int64_t block_count;
-    gnomon_keys there;     /* the device's part; constants NULL: it has none */
-    uint32_t *least;       /* block_count x LANES a worker */
-    int64_t room, held;    /* sets whose keys fit in memory, and those that are there */
-    uint64_t *keys;        /* room a band: the key above the set's document */
-    uint64_t *scratch;     /* room a worker */
+    gnomon_keys there;  /* the device's part; constants NULL: it has none */
+    uint32_t *least;    /* block_count x LANES a worker */
+    int64_t room, held; /* sets whose keys fit in memory, and those that are there */
+    uint64_t *keys;     /* room a band: the key above the set's document */
+    uint64_t *scratch;  /* room a worker */
+    int64_t *places;    /* SLICES x PARTS a worker: how many keys, then where the next one goes */
     const gnomon_scan *at; /* sets that are hashed */
     int64_t scanned;
     gnomon_store runs; /* of all these bands, one chunk of sets after the other */
@@ -57,10 +59,80 @@ static void hash_some(void *arg, int64_t task, int worker)
     }
 }
 
+/* Sets of a band stand in their order: it is their keys that are sorted. */
 static void sort_band(void *arg, int64_t task, int worker)
 {
     const banding *b = arg;
-    gnomon_sort_digits(b->keys + task * b->room, b->scratch + worker * b->room, b->held);
+    gnomon_sort_upper(b->keys + task * b->room, b->scratch + worker * b->room, b->held);
+}
+
+/* Of fewer bands than threads each is divided into parts by its keys, a slice a task, and the parts
+ * are sorted. */
+static int part_of(uint64_t key)
+{
+    return (int)(key >> (64 - PART_BITS));
+}
+
+static int64_t slice_begin(const banding *b, int64_t slice)
+{
+    return b->held * slice / SLICES;
+}
+
+static void count_slice(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const banding *b = arg;
+    const uint64_t *keys = b->keys + task / SLICES * b->room;
+    int64_t *counts = b->places + task * PARTS;
+    memset(counts, 0, PARTS * sizeof *counts);
+    for (int64_t i = slice_begin(b, task % SLICES); i < slice_begin(b, task % SLICES + 1); i++)
+        counts[part_of(keys[i])]++;
+}
+
+static void move_slice(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const banding *b = arg;
+    const uint64_t *keys = b->keys + task / SLICES * b->room;
+    uint64_t *to = b->scratch + task / SLICES * b->room;
+    int64_t *places = b->places + task * PARTS;
+    for (int64_t i = slice_begin(b, task % SLICES); i < slice_begin(b, task % SLICES + 1); i++)
+        to[places[part_of(keys[i])]++] = keys[i];
+}
+
+/* The last slice's place is where a part has come to its end. */
+static void sort_part(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const banding *b = arg;
+    const int64_t *ends = b->places + (task / PARTS * SLICES + SLICES - 1) * PARTS;
+    const int64_t part = task % PARTS, begin = part > 0 ? ends[part - 1] : 0;
+    const int64_t at = task / PARTS * b->room + begin, count = ends[part] - begin;
+    gnomon_sort_upper(b->scratch + at, b->keys + at, count);
+    if (count > 0) memcpy(b->keys + at, b->scratch + at, (size_t)count * sizeof *b->keys);
+}
+
+static void sort_bands(banding *b)
+{
+    gnomon_context *ctx = b->d->ctx;
+    if (b->count >= gnomon_context_threads(ctx) || b->held < MANY) {
+        gnomon_parallel(ctx, b->count, sort_band, b);
+        return;
+    }
+    gnomon_parallel(ctx, b->count * SLICES, count_slice, b);
+    for (int64_t band = 0; band < b->count; band++) {
+        int64_t at = 0;
+        for (int64_t part = 0; part < PARTS; part++) {
+            for (int64_t slice = 0; slice < SLICES; slice++) {
+                int64_t *place = &b->places[(band * SLICES + slice) * PARTS + part];
+                const int64_t here = *place;
+                *place = at;
+                at += here;
+            }
+        }
+    }
+    gnomon_parallel(ctx, b->count * SLICES, move_slice, b);
+    gnomon_parallel(ctx, b->count * PARTS, sort_part, b);
 }
 
 /* ---- buckets of many sets ---- */
@@ -211,8 +283,13 @@ static gnomon_status scan_band(banding *b, int64_t band)
         gnomon_alloc(b->d->ctx, k.room, sizeof *k.documents, "a bucket", &k.documents);
     if (b->chunks > 0 && status == GNOMON_OK) status = scan_merged(b, &k, band);
     const uint64_t *keys = b->keys + band * b->room;
-    for (int64_t at = 0; at < b->held && status == GNOMON_OK; at++)
-        status = add_key(b, &k, keys[at]);
+    for (int64_t at = 0, end; at < b->held && status == GNOMON_OK; at = end) {
+        for (end = at + 1; end < b->held && keys[end] >> 32 == keys[at] >> 32;)
+            end++;
+        if (end == at + 1 && b->chunks == 0) continue; /* the most of them meet none */
+        for (int64_t i = at; i < end && status == GNOMON_OK; i++)
+            status = add_key(b, &k, keys[i]);
+    }
     if (status == GNOMON_OK) status = end_bucket(b, &k);
     gnomon_free(b->d->ctx, k.documents);
     return status;
@@ -252,7 +329,7 @@ static gnomon_status hash_all(banding *b, gnomon_scan *scan)
         GNOMON_TRY(make_keys(b));
         b->held += b->scanned;
         if (b->held < b->room && b->scanned > 0) continue;
-        gnomon_parallel(d->ctx, b->count, sort_band, b);
+        sort_bands(b);
         /* all in one: they stay where they are */
         if (b->room == d->distinct || b->held == 0) break;
         GNOMON_TRY(write_chunk(b));
@@ -267,15 +344,19 @@ static gnomon_status hold_keys(banding *b)
     const int64_t threads = gnomon_context_threads(b->d->ctx);
     GNOMON_TRY(
         gnomon_alloc(b->d->ctx, gnomon_times(b->most, b->room), sizeof *b->keys, "keys", &b->keys));
-    return gnomon_alloc(b->d->ctx, gnomon_times(threads, b->room), sizeof *b->scratch, "keys",
-                        &b->scratch);
+    GNOMON_TRY(gnomon_alloc(b->d->ctx, gnomon_times(threads, b->room), sizeof *b->scratch, "keys",
+                            &b->scratch));
+    return gnomon_alloc(b->d->ctx, gnomon_times(threads, SLICES * PARTS), sizeof *b->places, "keys",
+                        &b->places);
 }
 
 static void drop_keys(banding *b)
 {
     gnomon_free(b->d->ctx, b->keys);
     gnomon_free(b->d->ctx, b->scratch);
+    gnomon_free(b->d->ctx, b->places);
     b->keys = b->scratch = NULL;
+    b->places = NULL;
 }
 
 /* All pairs of so many bands. */

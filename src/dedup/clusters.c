@@ -1,4 +1,5 @@
 /* Pairs in order, connected components, and the document of each that is kept. */
+#include "base/arithmetic.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "dedup/state.h"
@@ -129,19 +130,25 @@ static gnomon_status choose(joining *j, gnomon_sorter *members)
 
 static gnomon_status represent(joining *j)
 {
+    enum { BLOCK = 1024 };
     gnomon_dedup *d = j->d;
     gnomon_window documents;
     gnomon_status status = GNOMON_OK;
     gnomon_window_start(&documents, &d->documents, GNOMON_DOCUMENT_WINDOW);
-    for (int64_t i = 0; i < d->fresh && status == GNOMON_OK; i++) {
-        const gnomon_document *two;
-        int64_t best = j->parents[i];
-        if (best < i) best = j->parents[best];
-        status = gnomon_store_append(&d->representatives, &best, sizeof best);
-        if (best != i || status != GNOMON_OK) continue;
-        status = gnomon_dedup_document(&documents, i, &two);
-        d->result.kept++;
-        if (status == GNOMON_OK) d->result.kept_bytes += two[1].bytes;
+    for (int64_t first = 0; first < d->fresh && status == GNOMON_OK; first += BLOCK) {
+        int64_t best[BLOCK];
+        const gnomon_document *document;
+        const int64_t count = gnomon_min(BLOCK, d->fresh - first), each = sizeof *document;
+        status = gnomon_window_get(&documents, first * each, (count + 1) * each, &document);
+        for (int64_t i = 0; i < count && status == GNOMON_OK; i++) {
+            best[i] = j->parents[first + i];
+            if (best[i] < first + i) best[i] = j->parents[best[i]];
+            if (best[i] != first + i) continue;
+            d->result.kept++;
+            d->result.kept_bytes += document[i + 1].bytes;
+        }
+        if (status == GNOMON_OK)
+            status = gnomon_store_append(&d->representatives, best, count * (int64_t)sizeof *best);
     }
     gnomon_window_end(&documents);
     return status == GNOMON_OK ? gnomon_store_seal(&d->representatives) : status;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,13 @@
 
 GNOMON_OPTIONS_INIT(gnomon_corpus_options, GNOMON_CORPUS_OPTIONS_INIT)
 
-/* BATCH: bytes; MOST: documents, which take more memory than their lines where these are short. */
-enum { BATCH = 1 << 22, BATCH_LEAST = 1 << 16, MOST = 1 << 16, TASK = 16, WHY = 256, NUMBER = 24 };
+/* BATCH: bytes; MOST: documents, which take more memory than their lines where these are short;
+ * CUT: bytes whose lines are found at a time, of which CUTS are looked at, and which MOST documents
+ * hold.
+ */
+enum { BATCH = 1 << 22, BATCH_LEAST = 1 << 16, MOST = 1 << 16, CUT = 1 << 16, CUTS = 512 };
+enum { TASK = 1024, WHY = 256, NUMBER = 24 };
+_Static_assert(CUT <= MOST, "the lines of a cut are a batch at most");
 
 /* What a document may be wrong by. */
 typedef enum fault {
@@ -47,6 +53,13 @@ typedef struct document {
     fault wrong;
 } document;
 
+/* Lines that end in CUT bytes of the buffer. */
+typedef struct cut {
+    int64_t lines;
+    int64_t last;         /* the newline of the last one, if there is one */
+    int64_t first, begin; /* the number of the first one in the batch, and where it begins */
+} cut;
+
 struct gnomon_corpus {
     gnomon_context *ctx;
     gnomon_corpus_options options;
@@ -62,8 +75,13 @@ struct gnomon_corpus {
     int64_t line;             /* lines before the buffer's next */
     document *documents;
     int64_t count, document_room;
-    int64_t *offsets; /* begins, ends, raw_begins and raw_ends, document_room each */
-    char *names;      /* of a batch, one after another */
+    atomic_bool any_bad; /* of the documents */
+    cut cuts[CUTS];
+    int64_t cuts_begin; /* of the first one in the buffer */
+    int64_t look;       /* how many to look at */
+    int64_t *offsets;   /* begins, ends, raw_begins and raw_ends, as many each as documents */
+    int64_t offset_room;
+    char *names; /* of a batch, one after another */
     int64_t name_bytes, name_room;
     const char **name_list;
 };
@@ -135,8 +153,9 @@ static gnomon_status fill_in(gnomon_corpus *c, const char *path)
     GNOMON_TRY(gnomon_copy_text(ctx, c->options.field, &c->field));
     if (c->options.id != NULL) GNOMON_TRY(gnomon_copy_text(ctx, c->options.id, &c->id));
     if (c->options.kind == GNOMON_CORPUS_AUTO) c->options.kind = kind_for(path);
+    const int64_t batches = gnomon_max(1, gnomon_min(4, gnomon_context_threads(ctx) / 4));
     c->room = gnomon_memory_limit(ctx) / 16;
-    c->room = gnomon_max(BATCH_LEAST, gnomon_min(BATCH, c->room));
+    c->room = gnomon_max(BATCH_LEAST, gnomon_min(batches * BATCH, c->room));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, c->room), 1, "documents", &c->buffer));
     return open_input(c);
 }
@@ -156,6 +175,7 @@ gnomon_status gnomon_corpus_open(gnomon_context *ctx, const char *path,
     GNOMON_TRY(gnomon_alloc_zero(ctx, 1, sizeof *c, "documents", &c));
     c->ctx = ctx;
     c->options = o;
+    c->look = CUTS;
     const gnomon_status status = fill_in(c, path);
     if (status == GNOMON_OK)
         *out = c;
@@ -315,46 +335,33 @@ static fault take_members(const gnomon_corpus *c, document *d, const json_t *obj
     return gnomon_text_blank(c->buffer + d->text, d->length) ? EMPTY : GOOD;
 }
 
-static void decode_some(void *arg, int64_t task, int worker)
+static fault decode(const gnomon_corpus *c, document *d)
 {
-    (void)worker;
-    gnomon_corpus *c = arg;
     json_error_t error;
-    for (int64_t at = task * TASK; at < gnomon_min((task + 1) * TASK, c->count); at++) {
-        document *d = &c->documents[at];
-        if (d->wrong != GOOD) continue;
-        const char *line = c->buffer + d->begin;
-        const size_t length = (size_t)(d->end - d->begin);
-        if (c->options.kind == GNOMON_CORPUS_LINES) {
-            d->wrong = check_text(line, d->end - d->begin);
-            continue;
-        }
-        if (gnomon_text_blank(line, d->end - d->begin)) {
-            d->wrong = EMPTY;
-            continue;
-        }
-        if (scan_members(c, d)) continue;
-        bool memory = false;
-        json_t *object = json_loadb(line, length, 0, &error);
-        /* whether that is the text's fault is told by this one alone */
-        if (object == NULL) object = gnomon_json_read(line, length, 0, &error, &memory);
-        d->wrong = memory ? NO_MEMORY : object == NULL ? BROKEN : take_members(c, d, object);
-        json_decref(object);
-    }
+    if (d->wrong != GOOD) return d->wrong;
+    const char *line = c->buffer + d->begin;
+    const size_t length = (size_t)(d->end - d->begin);
+    if (c->options.kind == GNOMON_CORPUS_LINES) return check_text(line, d->end - d->begin);
+    if (gnomon_text_blank(line, d->end - d->begin)) return EMPTY;
+    if (scan_members(c, d)) return d->wrong;
+    bool memory = false;
+    json_t *object = json_loadb(line, length, 0, &error);
+    /* whether that is the text's fault is told by this one alone */
+    if (object == NULL) object = gnomon_json_read(line, length, 0, &error, &memory);
+    const fault wrong = memory ? NO_MEMORY : object == NULL ? BROKEN : take_members(c, d, object);
+    json_decref(object);
+    return wrong;
 }
 
 /* ---- lines ---- */
 
-static gnomon_status new_document(gnomon_corpus *c, document **out)
+static gnomon_status grow_documents(gnomon_corpus *c, int64_t count)
 {
-    if (c->count == c->document_room) {
-        const int64_t room = 2 * c->document_room + 256;
-        GNOMON_TRY(
-            gnomon_grow(c->ctx, &c->documents, c->count, room, sizeof *c->documents, "documents"));
-        c->document_room = room;
-    }
-    *out = &c->documents[c->count++];
-    **out = (document){.id = -1};
+    if (count <= c->document_room) return GNOMON_OK;
+    const int64_t room = gnomon_max(count, 2 * c->document_room + 256);
+    GNOMON_TRY(
+        gnomon_grow(c->ctx, &c->documents, c->count, room, sizeof *c->documents, "documents"));
+    c->document_room = room;
     return GNOMON_OK;
 }
 
@@ -385,37 +392,83 @@ static gnomon_status fill(gnomon_corpus *c)
     return GNOMON_OK;
 }
 
-static gnomon_status add_line(gnomon_corpus *c, int64_t begin, int64_t newline)
+static void count_lines(void *arg, int64_t task, int worker)
 {
-    static const char mark[] = "\xef\xbb\xbf";
-    document *d;
-    GNOMON_TRY(new_document(c, &d));
-    d->line = ++c->line;
-    d->raw_end = newline + 1;
-    d->end = newline > begin && c->buffer[newline - 1] == '\r' ? newline - 1 : newline;
-    d->begin = begin;
-    if (c->line == 1 && d->end - begin >= 3 && memcmp(c->buffer + begin, mark, 3) == 0)
-        d->begin += 3;
-    d->text = d->begin;
-    d->length = d->end - d->begin;
-    if (d->length > c->options.max_bytes) d->wrong = LONG;
-    return GNOMON_OK;
+    (void)worker;
+    gnomon_corpus *c = arg;
+    cut *k = &c->cuts[task];
+    const int64_t begin = c->cuts_begin + task * CUT;
+    const char *from = c->buffer + begin;
+    const char *const to = c->buffer + gnomon_min(begin + CUT, c->have);
+    k->lines = 0;
+    while ((from = memchr(from, '\n', (size_t)(to - from))) != NULL) {
+        k->last = from++ - c->buffer;
+        k->lines++;
+    }
 }
 
-/* The lines that are whole in the buffer, or as many as are a batch. */
+static document line_of(const gnomon_corpus *c, int64_t number, int64_t begin, int64_t newline)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    document d = {.id = -1, .line = number, .raw_end = newline + 1, .begin = begin};
+    d.end = newline > begin && c->buffer[newline - 1] == '\r' ? newline - 1 : newline;
+    if (number == 1 && d.end - begin >= 3 && memcmp(c->buffer + begin, mark, 3) == 0) d.begin += 3;
+    d.text = d.begin;
+    d.length = d.end - d.begin;
+    if (d.length > c->options.max_bytes) d.wrong = LONG;
+    return d;
+}
+
+static void take_lines(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    gnomon_corpus *c = arg;
+    const cut *k = &c->cuts[task];
+    int64_t begin = k->begin, from = c->cuts_begin + task * CUT;
+    for (int64_t i = k->first; i < k->first + k->lines; i++) {
+        const char *newline = memchr(c->buffer + from, '\n', (size_t)(k->last + 1 - from));
+        const int64_t at = newline - c->buffer;
+        document *d = &c->documents[i];
+        *d = line_of(c, c->line + i + 1, begin, at);
+        d->wrong = decode(c, d);
+        if (d->wrong != GOOD) atomic_store_explicit(&c->any_bad, true, memory_order_relaxed);
+        begin = from = at + 1;
+    }
+}
+
+/* The lines that are whole in the buffer, or as many as are a batch, with their texts. */
 static gnomon_status cut_lines(gnomon_corpus *c)
 {
-    while (c->used < c->have && c->count < MOST) {
+    if (c->skipping) {
         const char *from = c->buffer + c->used;
         const char *newline = memchr(from, '\n', (size_t)(c->have - c->used));
-        if (newline == NULL) break;
-        const int64_t at = newline - c->buffer;
-        if (c->skipping)
-            c->skipping = false;
-        else
-            GNOMON_TRY(add_line(c, c->used, at));
-        c->used = at + 1;
+        if (newline == NULL) return GNOMON_OK;
+        c->skipping = false;
+        c->used += newline + 1 - from;
     }
+    int64_t begin = c->used, count = 0;
+    for (c->cuts_begin = begin; c->cuts_begin < c->have && count == 0;) {
+        const int64_t cuts = gnomon_min(c->look, gnomon_ceil_div(c->have - c->cuts_begin, CUT));
+        int64_t taken = 0;
+        gnomon_parallel(c->ctx, cuts, count_lines, c);
+        for (; taken < cuts && count + c->cuts[taken].lines <= MOST; taken++) {
+            cut *k = &c->cuts[taken];
+            k->first = count;
+            k->begin = begin;
+            if (k->lines > 0) begin = k->last + 1;
+            count += k->lines;
+        }
+        if (count > 0) {
+            GNOMON_TRY(grow_documents(c, count));
+            gnomon_parallel(c->ctx, taken, take_lines, c);
+        }
+        /* the lines of the others are looked for again */
+        c->look = gnomon_min(CUTS, taken < cuts ? taken + taken / 4 + 1 : 2 * c->look);
+        c->cuts_begin += taken * CUT;
+    }
+    c->count = count;
+    c->line += count;
+    c->used = begin;
     return GNOMON_OK;
 }
 
@@ -437,7 +490,6 @@ static gnomon_status next_lines(gnomon_corpus *c)
         if (c->have - c->used > c->options.max_bytes + 4) GNOMON_TRY(start_skipping(c));
         GNOMON_TRY(fill(c));
     }
-    gnomon_parallel(c->ctx, gnomon_ceil_div(c->count, TASK), decode_some, c);
     return GNOMON_OK;
 }
 
@@ -471,8 +523,9 @@ static gnomon_status add_name(gnomon_corpus *c, const char *name, int64_t *at);
 static gnomon_status read_file(gnomon_corpus *c, const char *path)
 {
     gnomon_source *source;
-    document *d;
-    GNOMON_TRY(new_document(c, &d));
+    GNOMON_TRY(grow_documents(c, c->count + 1));
+    document *d = &c->documents[c->count++];
+    *d = (document){.id = -1};
     GNOMON_TRY(gnomon_source_open(c->ctx, path, GNOMON_UNPACK_NAMED, &source));
     const gnomon_status status = read_whole(c, source, d);
     gnomon_source_close(source);
@@ -547,6 +600,7 @@ static gnomon_status name_documents(gnomon_corpus *c)
 static gnomon_status drop_bad(gnomon_corpus *c)
 {
     int64_t kept = 0;
+    if (!atomic_load(&c->any_bad)) return GNOMON_OK;
     for (int64_t i = 0; i < c->count; i++) {
         if (c->documents[i].wrong == GOOD)
             c->documents[kept++] = c->documents[i];
@@ -561,10 +615,26 @@ static gnomon_status next_batch(gnomon_corpus *c)
 {
     do {
         c->count = c->name_bytes = 0;
+        atomic_store(&c->any_bad, false);
         GNOMON_TRY(c->tree != NULL ? next_files(c) : next_lines(c));
         if (c->tree == NULL) GNOMON_TRY(drop_bad(c));
     } while (c->count == 0 && !(c->ended && (c->tree != NULL || c->used == c->have)));
     return GNOMON_OK;
+}
+
+static void set_offsets(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    gnomon_corpus *c = arg;
+    const int64_t n = c->count;
+    for (int64_t i = task * TASK; i < gnomon_min((task + 1) * TASK, n); i++) {
+        const document *d = &c->documents[i];
+        c->offsets[i] = d->text;
+        c->offsets[n + i] = d->text + d->length;
+        /* the line from its start: with a mark of UTF-8 that is before the text */
+        c->offsets[2 * n + i] = c->tree == NULL && d->line == 1 && d->begin == 3 ? 0 : d->begin;
+        c->offsets[3 * n + i] = d->raw_end;
+    }
 }
 
 gnomon_status gnomon_corpus_next(gnomon_corpus *c, gnomon_documents *out, const char *const **names)
@@ -574,25 +644,21 @@ gnomon_status gnomon_corpus_next(gnomon_corpus *c, gnomon_documents *out, const 
     GNOMON_TRY(GNOMON_OPEN_RESULT(c->ctx, "documents", gnomon_documents, out));
     GNOMON_TRY(next_batch(c));
     const int64_t n = c->count;
-    gnomon_free(c->ctx, c->offsets);
     gnomon_free(c->ctx, (void *)c->name_list);
-    c->offsets = NULL;
     c->name_list = NULL;
-    /* one at least: nothing is added to NULL */
-    GNOMON_TRY(gnomon_alloc(c->ctx, gnomon_times(4, gnomon_max(n, 1)), sizeof *c->offsets,
-                            "documents", &c->offsets));
+    if (n >= c->offset_room) { /* also where there are none: nothing is added to NULL */
+        gnomon_free(c->ctx, c->offsets);
+        c->offsets = NULL;
+        c->offset_room = 0;
+        GNOMON_TRY(gnomon_alloc(c->ctx, gnomon_times(4, n + 1), sizeof *c->offsets, "documents",
+                                &c->offsets));
+        c->offset_room = n + 1;
+    }
     if (c->options.names) {
         GNOMON_TRY(gnomon_alloc(c->ctx, n, sizeof *c->name_list, "names", &c->name_list));
         GNOMON_TRY(name_documents(c));
     }
-    for (int64_t i = 0; i < n; i++) {
-        const document *d = &c->documents[i];
-        c->offsets[i] = d->text;
-        c->offsets[n + i] = d->text + d->length;
-        /* the line from its start: with a mark of UTF-8 that is before the text */
-        c->offsets[2 * n + i] = c->tree == NULL && d->line == 1 && d->begin == 3 ? 0 : d->begin;
-        c->offsets[3 * n + i] = d->raw_end;
-    }
+    gnomon_parallel(c->ctx, gnomon_ceil_div(n, TASK), set_offsets, c);
     const gnomon_documents all = {
         sizeof all,         n,           c->buffer, c->offsets, c->offsets + n, c->offsets + 2 * n,
         c->offsets + 3 * n, c->name_list};

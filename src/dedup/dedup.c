@@ -165,6 +165,18 @@ gnomon_status gnomon_dedup_create(gnomon_context *ctx, const gnomon_dedup_option
     return status;
 }
 
+static void drop_slice(gnomon_dedup *d)
+{
+    gnomon_dedup_slice *s = &d->slice;
+    gnomon_free(d->ctx, s->numbers);
+    gnomon_free(d->ctx, s->places);
+    gnomon_free(d->ctx, s->counts);
+    gnomon_free(d->ctx, s->records);
+    gnomon_free(d->ctx, s->small);
+    gnomon_free(d->ctx, s->faults);
+    *s = (gnomon_dedup_slice){0};
+}
+
 void gnomon_dedup_destroy(gnomon_dedup *d)
 {
     if (d == NULL) return;
@@ -183,7 +195,7 @@ void gnomon_dedup_destroy(gnomon_dedup *d)
     gnomon_store_free(&d->representatives);
     gnomon_sorter_end(&d->edges);
     gnomon_free(ctx, d->work);
-    gnomon_free(ctx, d->numbers);
+    drop_slice(d);
     gnomon_free(ctx, d->firsts);
     gnomon_free(ctx, d->raw_sum);
     gnomon_free(ctx, d);
@@ -237,13 +249,11 @@ typedef struct slice {
     const gnomon_documents *from;
     int64_t first, count, most; /* most: numbers of a slice, but for those of one document */
     uint64_t *sets, *scratch;   /* document i's at places[i - first] */
-    uint64_t *small;            /* scratch of a worker, SMALL numbers, which stay in its cache */
-    int64_t *places, *counts;
+    int64_t *places, *counts;   /* d->slice's */
     gnomon_document *records;
     uint64_t *hashes; /* for rank 0 */
     char *to;         /* where the sets go; NULL: one after another */
     int64_t to_size;  /* of d->sets, before */
-    int64_t *faults;  /* of a worker: the first document that is no UTF-8, or count */
 } slice;
 
 static void make_some(void *arg, int64_t task, int worker)
@@ -255,7 +265,7 @@ static void make_some(void *arg, int64_t task, int worker)
         const int64_t bytes = s->from->ends[i] - begin;
         const char *text = s->from->text + begin;
         if (gnomon_utf8_fault(text, bytes) >= 0) {
-            if (at < s->faults[worker]) s->faults[worker] = at;
+            if (at < d->slice.faults[worker]) d->slice.faults[worker] = at;
             continue;
         }
         if (d->options.exact) {
@@ -266,7 +276,7 @@ static void make_some(void *arg, int64_t task, int worker)
         uint64_t *set = s->sets + s->places[at];
         s->counts[at] =
             gnomon_ngrams_of(&d->ngrams, text, bytes, set,
-                             small ? s->small + worker * SMALL : s->scratch + s->places[at]);
+                             small ? d->slice.small + worker * SMALL : s->scratch + s->places[at]);
         s->records[at].hash = gnomon_set_hash(set, s->counts[at]);
     }
 }
@@ -319,10 +329,10 @@ static gnomon_status make_slice(slice *s, bool *here)
     const int rank = d->ranks.comm.rank;
     *here = rank == 0;
     if (!gnomon_dedup_divided(&d->ranks))
-        return gnomon_dedup_over_texts(d, s->count, TASK, make_some, s, s->faults);
+        return gnomon_dedup_over_texts(d, s->count, TASK, make_some, s, d->slice.faults);
     const int owner = gnomon_dedup_ranks_owner(d);
     if (owner == rank)
-        GNOMON_TRY(gnomon_dedup_over_texts(d, s->count, TASK, make_some, s, s->faults));
+        GNOMON_TRY(gnomon_dedup_over_texts(d, s->count, TASK, make_some, s, d->slice.faults));
     if (owner == rank && rank > 0) {
         GNOMON_TRY(gnomon_alloc(d->ctx, s->count, sizeof *s->hashes, "documents", &s->hashes));
         for (int64_t at = 0; at < s->count; at++)
@@ -441,6 +451,40 @@ static int64_t cut_slice(slice *s, int64_t *numbers)
     return count;
 }
 
+/* Room for a slice of so many documents and numbers; there will be slices of 'most' numbers. */
+static gnomon_status hold_slice(gnomon_dedup *d, int64_t count, int64_t numbers, int64_t most)
+{
+    gnomon_dedup_slice *s = &d->slice;
+    const int64_t threads = gnomon_context_threads(d->ctx);
+    if (s->faults == NULL)
+        GNOMON_TRY(gnomon_alloc(d->ctx, threads, sizeof *s->faults, "documents", &s->faults));
+    if (s->small == NULL)
+        GNOMON_TRY(gnomon_alloc(d->ctx, gnomon_times(threads, SMALL), sizeof *s->small, "n-grams",
+                                &s->small));
+    if (numbers > s->number_room) {
+        const int64_t room = gnomon_max(numbers, gnomon_min(most, 2 * numbers));
+        gnomon_free(d->ctx, s->numbers);
+        s->numbers = NULL;
+        s->number_room = 0;
+        GNOMON_TRY(gnomon_alloc(d->ctx, gnomon_times(2, room), sizeof *s->numbers, "n-grams",
+                                &s->numbers));
+        s->number_room = room;
+    }
+    if (count > s->room) {
+        gnomon_free(d->ctx, s->places);
+        gnomon_free(d->ctx, s->counts);
+        gnomon_free(d->ctx, s->records);
+        s->places = s->counts = NULL;
+        s->records = NULL;
+        s->room = 0;
+        GNOMON_TRY(gnomon_alloc(d->ctx, count + 1, sizeof *s->places, "documents", &s->places));
+        GNOMON_TRY(gnomon_alloc(d->ctx, count, sizeof *s->counts, "documents", &s->counts));
+        GNOMON_TRY(gnomon_alloc(d->ctx, count, sizeof *s->records, "documents", &s->records));
+        s->room = count;
+    }
+    return GNOMON_OK;
+}
+
 static gnomon_status add_all(gnomon_dedup *d, const gnomon_documents *from, slice *s)
 {
     const int64_t threads = gnomon_context_threads(d->ctx);
@@ -454,22 +498,12 @@ static gnomon_status add_all(gnomon_dedup *d, const gnomon_documents *from, slic
         most_numbers = gnomon_max(most_numbers, numbers);
         most_count = gnomon_max(most_count, s->count);
     }
-    if (most_numbers > d->number_room) {
-        gnomon_free(d->ctx, d->numbers);
-        d->numbers = NULL;
-        d->number_room = 0;
-        GNOMON_TRY(gnomon_alloc(d->ctx, gnomon_times(2, most_numbers), sizeof *d->numbers,
-                                "n-grams", &d->numbers));
-        d->number_room = most_numbers;
-    }
-    s->sets = d->numbers;
-    s->scratch = d->numbers + d->number_room;
-    GNOMON_TRY(gnomon_alloc(d->ctx, most_count + 1, sizeof *s->places, "documents", &s->places));
-    GNOMON_TRY(gnomon_alloc(d->ctx, most_count, sizeof *s->counts, "documents", &s->counts));
-    GNOMON_TRY(gnomon_alloc(d->ctx, most_count, sizeof *s->records, "documents", &s->records));
-    GNOMON_TRY(gnomon_alloc(d->ctx, threads, sizeof *s->faults, "documents", &s->faults));
-    GNOMON_TRY(
-        gnomon_alloc(d->ctx, gnomon_times(threads, SMALL), sizeof *s->small, "n-grams", &s->small));
+    GNOMON_TRY(hold_slice(d, most_count, most_numbers, s->most));
+    s->sets = d->slice.numbers;
+    s->scratch = d->slice.numbers + d->slice.number_room;
+    s->places = d->slice.places;
+    s->counts = d->slice.counts;
+    s->records = d->slice.records;
     for (s->first = 0; s->first < from->count; s->first += s->count) {
         s->count = cut_slice(s, &numbers);
         GNOMON_TRY(gnomon_dedup_check_room(d, s->count));
@@ -532,11 +566,6 @@ static gnomon_status add_documents(gnomon_dedup *d, const gnomon_documents *docu
     if (status == GNOMON_OK)
         status =
             d->device.texts != NULL ? gnomon_dedup_add_on_device(d, &from) : add_all(d, &from, &s);
-    gnomon_free(d->ctx, s.places);
-    gnomon_free(d->ctx, s.counts);
-    gnomon_free(d->ctx, s.records);
-    gnomon_free(d->ctx, s.small);
-    gnomon_free(d->ctx, s.faults);
     if (status == GNOMON_OK && gnomon_checkpoint_due(d)) status = gnomon_checkpoint_save(d);
     d->broken = status != GNOMON_OK;
     d->result.add_seconds += gnomon_lap(&clock);
@@ -561,8 +590,7 @@ static gnomon_status run(gnomon_dedup *d)
     double clock = gnomon_seconds();
     r->documents = d->fresh;
     r->old = d->count - d->fresh;
-    gnomon_free(d->ctx, d->numbers);
-    d->numbers = NULL;
+    drop_slice(d);
     GNOMON_FAIL_IF(d->count < d->checkpoint.restored ||
                        (d->count > d->checkpoint.restored && d->checkpoint.grouped),
                    d->ctx, GNOMON_ERROR_DATA,

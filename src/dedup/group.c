@@ -72,18 +72,87 @@ static gnomon_status group_others(grouping *g)
     return GNOMON_OK;
 }
 
+/* Where documents and their hashes are in memory all threads take part. */
+typedef struct hashing {
+    gnomon_dedup *d;
+    const gnomon_document *documents;
+    int64_t *places; /* of a task: documents that aren't empty, then the place of the first one's */
+    gnomon_record *records;
+} hashing;
+
+enum { TASK = 4096 }; /* a multiple of 64: a task has words of bits of its own */
+_Static_assert(TASK % 64 == 0, "no two tasks write to one word");
+
+static bool is_empty(const gnomon_dedup *d, const gnomon_document *two)
+{
+    return (!d->options.exact || d->parts) && two[1].set_end == two[0].set_end;
+}
+
+static void count_some(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const hashing *h = arg;
+    const int64_t end = gnomon_min((task + 1) * TASK, h->d->count);
+    h->places[task] = 0;
+    for (int64_t i = task * TASK; i < end; i++)
+        h->places[task] += !is_empty(h->d, h->documents + i);
+}
+
+static void hash_some(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const hashing *h = arg;
+    const int64_t end = gnomon_min((task + 1) * TASK, h->d->count);
+    gnomon_record *to = h->records + h->places[task];
+    for (int64_t i = task * TASK; i < end; i++) {
+        if (is_empty(h->d, h->documents + i)) continue;
+        gnomon_bit_set(h->d->firsts, i);
+        *to++ = (gnomon_record){h->documents[i + 1].hash, (uint64_t)i};
+    }
+}
+
+static gnomon_status hash_by_threads(grouping *g, bool *done)
+{
+    gnomon_dedup *d = g->d;
+    hashing h = {.d = d};
+    const int64_t tasks = gnomon_ceil_div(d->count, TASK);
+    int64_t count = 0;
+    *done = false;
+    if (d->documents.fd >= 0) return GNOMON_OK;
+    h.documents = (const gnomon_document *)(const void *)d->documents.data;
+    GNOMON_TRY(gnomon_alloc(d->ctx, tasks, sizeof *h.places, "documents", &h.places));
+    gnomon_parallel(d->ctx, tasks, count_some, &h);
+    for (int64_t task = 0; task < tasks; task++) {
+        const int64_t here = h.places[task];
+        h.places[task] = count;
+        count += here;
+    }
+    const gnomon_status status = gnomon_sorter_claim(&g->hashes, count, &h.records);
+    if (status == GNOMON_OK && h.records != NULL) {
+        d->result.empty += d->count - count;
+        gnomon_parallel(d->ctx, tasks, hash_some, &h);
+        *done = true;
+    }
+    gnomon_free(d->ctx, h.places);
+    return status;
+}
+
 /* Hashes of the sets that aren't empty, whose bits are set. */
 static gnomon_status add_hashes(grouping *g)
 {
     gnomon_dedup *d = g->d;
+    bool done;
+    GNOMON_TRY(hash_by_threads(g, &done));
+    if (done) return GNOMON_OK;
     gnomon_window documents;
     gnomon_status status = GNOMON_OK;
+    GNOMON_TRY(gnomon_sorter_expect(&g->hashes, d->count));
     gnomon_window_start(&documents, &d->documents, GNOMON_DOCUMENT_WINDOW);
     for (int64_t i = 0; i < d->count && status == GNOMON_OK; i++) {
         const gnomon_document *two;
         status = gnomon_dedup_document(&documents, i, &two);
         if (status != GNOMON_OK) break;
-        if ((!d->options.exact || d->parts) && two[1].set_end == two[0].set_end) {
+        if (is_empty(d, two)) {
             d->result.empty++;
             continue;
         }

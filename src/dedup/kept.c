@@ -1,5 +1,6 @@
 /* The bytes of documents as they came, and those of the kept ones written: they are held, or read
  * again. */
+#include "base/arithmetic.h"
 #include "base/context.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -8,6 +9,7 @@
 #include "io/sink.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 
 /* ---- as they come ---- */
@@ -90,32 +92,79 @@ static gnomon_status write_to(gnomon_dedup *d, gnomon_raw raw, const char *path,
     return status;
 }
 
+/* Raw bytes [begin, end) of documents that are held. Parts in memory wait until there are many. */
+typedef struct writing {
+    gnomon_window raw;
+    gnomon_sink *sink;
+    struct iovec parts[IOV_MAX];
+    int count;
+} writing;
+
+static gnomon_status put_waiting(writing *w)
+{
+    const int count = w->count;
+    w->count = 0;
+    return gnomon_sink_write_parts(w->sink, w->parts, count);
+}
+
+static gnomon_status put_held(writing *w, int64_t begin, int64_t end)
+{
+    const gnomon_store *raw = w->raw.store;
+    if (raw->fd < 0) {
+        if (begin == end) return GNOMON_OK;
+        w->parts[w->count++] = (struct iovec){raw->data + begin, (size_t)(end - begin)};
+        return w->count == IOV_MAX ? put_waiting(w) : GNOMON_OK;
+    }
+    for (int64_t some; begin < end; begin += some) {
+        const char *text;
+        some = gnomon_min(w->raw.room, end - begin);
+        GNOMON_TRY(gnomon_window_get(&w->raw, begin, some, &text));
+        GNOMON_TRY(gnomon_sink_write(w->sink, text, (size_t)some));
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status put_all(gnomon_dedup *d, writing *w, gnomon_window *documents,
+                             gnomon_window *kept)
+{
+    enum { BLOCK = 1024 };
+    int64_t begin = 0, end = 0; /* kept bytes that follow one another, not yet written */
+    for (int64_t first = 0; first < d->fresh; first += BLOCK) {
+        const gnomon_document *document;
+        const int64_t *best, count = gnomon_min(BLOCK, d->fresh - first);
+        const int64_t each = sizeof *document, number = sizeof *best;
+        GNOMON_TRY(gnomon_window_get(kept, first * number, count * number, &best));
+        GNOMON_TRY(gnomon_window_get(documents, first * each, (count + 1) * each, &document));
+        for (int64_t i = 0; i < count; i++) {
+            if (best[i] != first + i) continue;
+            if (document[i].raw_end != end) {
+                GNOMON_TRY(put_held(w, begin, end));
+                begin = document[i].raw_end;
+            }
+            end = document[i + 1].raw_end;
+        }
+        GNOMON_TRY(gnomon_progress(d->ctx, "writing", first, d->fresh));
+    }
+    GNOMON_TRY(put_held(w, begin, end));
+    return put_waiting(w);
+}
+
 static gnomon_status write_held(gnomon_dedup *d, void *unused, gnomon_sink *sink)
 {
     enum { WINDOW = 1 << 20 };
-    gnomon_window documents, kept, raw;
-    gnomon_status status = GNOMON_OK;
+    gnomon_window documents, kept;
+    writing *w;
     (void)unused;
+    GNOMON_TRY(gnomon_alloc_zero(d->ctx, 1, sizeof *w, "what is written", &w));
+    w->sink = sink;
     gnomon_window_start(&documents, &d->documents, GNOMON_DOCUMENT_WINDOW);
     gnomon_window_start(&kept, &d->representatives, GNOMON_DOCUMENT_WINDOW);
-    gnomon_window_start(&raw, &d->raw, WINDOW);
-    for (int64_t i = 0; i < d->fresh && status == GNOMON_OK; i++) {
-        const gnomon_document *two;
-        const int64_t *best;
-        const char *text;
-        status = gnomon_window_get(&kept, i * (int64_t)sizeof *best, sizeof *best, &best);
-        if (status != GNOMON_OK || *best != i) continue;
-        status = gnomon_dedup_document(&documents, i, &two);
-        if (status != GNOMON_OK) break;
-        const int64_t bytes = two[1].raw_end - two[0].raw_end;
-        status = gnomon_window_get(&raw, two[0].raw_end, bytes, &text);
-        if (status == GNOMON_OK) status = gnomon_sink_write(sink, text, (size_t)bytes);
-        if (status == GNOMON_OK && i % 4096 == 0)
-            status = gnomon_progress(d->ctx, "writing", i, d->fresh);
-    }
+    gnomon_window_start(&w->raw, &d->raw, WINDOW);
+    const gnomon_status status = put_all(d, w, &documents, &kept);
     gnomon_window_end(&documents);
     gnomon_window_end(&kept);
-    gnomon_window_end(&raw);
+    gnomon_window_end(&w->raw);
+    gnomon_free(d->ctx, w);
     return status;
 }
 

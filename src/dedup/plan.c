@@ -17,7 +17,7 @@ typedef struct sampling {
     gnomon_dedup *d;
     int64_t count;
     uint64_t *pairs;   /* of documents */
-    uint64_t *numbers; /* of sets, above the place of theirs; two a pair */
+    uint64_t *numbers; /* of sets, above the place of theirs; two a pair, and as many as scratch */
     double *similarity;
 } sampling;
 
@@ -39,7 +39,7 @@ static void find_documents(sampling *s)
 {
     const gnomon_dedup *d = s->d;
     int64_t at = 0, sets = 0;
-    gnomon_sort_numbers(s->numbers, 2 * s->count);
+    gnomon_sort_digits(s->numbers, s->numbers + 2 * s->count, 2 * s->count);
     for (int64_t word = 0; at < 2 * s->count; word++) {
         const int64_t here = __builtin_popcountll(d->firsts[word]);
         for (; at < 2 * s->count && (int64_t)(s->numbers[at] >> 32) < sets + here; at++) {
@@ -60,7 +60,7 @@ static gnomon_status sample(sampling *s)
     gnomon_comparer comparer = {0};
     GNOMON_TRY(gnomon_alloc_zero(ctx, s->count, sizeof *s->pairs, "a sample", &s->pairs));
     GNOMON_TRY(
-        gnomon_alloc(ctx, gnomon_times(2, s->count), sizeof *s->numbers, "a sample", &s->numbers));
+        gnomon_alloc(ctx, gnomon_times(4, s->count), sizeof *s->numbers, "a sample", &s->numbers));
     GNOMON_TRY(gnomon_alloc(ctx, s->count, sizeof *s->similarity, "a sample", &s->similarity));
     draw(s);
     if (s->count > 0) find_documents(s);

@@ -230,10 +230,9 @@ void gnomon_sorter_start(gnomon_sorter *s, gnomon_context *ctx, const char *fold
     gnomon_store_start(&s->file, ctx, folder, WRITES);
 }
 
-static gnomon_status enlarge(gnomon_sorter *s)
+static gnomon_status enlarge(gnomon_sorter *s, int64_t least)
 {
-    enum { FIRST = 256 };
-    const int64_t room = gnomon_min(s->most, gnomon_max(FIRST, 2 * s->room));
+    const int64_t room = gnomon_min(s->most, gnomon_max(least, 2 * s->room));
     gnomon_free(s->file.ctx, s->scratch);
     s->scratch = NULL;
     GNOMON_TRY(gnomon_grow(s->file.ctx, &s->records, s->held, room, sizeof *s->records, "records"));
@@ -242,9 +241,27 @@ static gnomon_status enlarge(gnomon_sorter *s)
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_sorter_expect(gnomon_sorter *s, int64_t count)
+{
+    return s->room < s->most && s->room - s->held < count ? enlarge(s, s->held + count) : GNOMON_OK;
+}
+
+gnomon_status gnomon_sorter_claim(gnomon_sorter *s, int64_t count, gnomon_record **records)
+{
+    *records = NULL;
+    if (count == 0 || count > s->most - s->held) return GNOMON_OK;
+    GNOMON_TRY(gnomon_sorter_expect(s, count));
+    *records = s->records + s->held;
+    s->held += count;
+    s->count += count;
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_sorter_add(gnomon_sorter *s, uint64_t key, uint64_t value)
 {
-    if (s->held == s->room) GNOMON_TRY(s->room < s->most ? enlarge(s) : gnomon_sorter_flush(s));
+    enum { FIRST = 256 };
+    if (s->held == s->room)
+        GNOMON_TRY(s->room < s->most ? enlarge(s, FIRST) : gnomon_sorter_flush(s));
     s->records[s->held++] = (gnomon_record){key, value};
     s->count++;
     return GNOMON_OK;

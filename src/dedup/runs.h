@@ -58,6 +58,11 @@ typedef struct gnomon_sorter {
 /* In 'bytes' of memory, and a temporary file in folder. */
 void gnomon_sorter_start(gnomon_sorter *sorter, gnomon_context *ctx, const char *folder,
                          int64_t bytes);
+/* So many records will be added, about: room is made for them at once, as far as memory goes. */
+gnomon_status gnomon_sorter_expect(gnomon_sorter *sorter, int64_t count);
+/* Adds so many records, which the caller writes to *records before any other call; NULL: there is
+ * no room for them in memory, or there are none, and nothing is added. */
+gnomon_status gnomon_sorter_claim(gnomon_sorter *sorter, int64_t count, gnomon_record **records);
 gnomon_status gnomon_sorter_add(gnomon_sorter *sorter, uint64_t key, uint64_t value);
 /* The file has a run, which ends there, behind the others. */
 gnomon_status gnomon_sorter_note_run(gnomon_sorter *sorter, int64_t end);

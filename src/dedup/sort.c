@@ -75,9 +75,10 @@ void gnomon_sort_hashes(uint64_t *a, uint64_t *scratch, int64_t count)
     memcpy(a, scratch, (size_t)count * sizeof *a);
 }
 
-void gnomon_sort_digits(uint64_t *a, uint64_t *scratch, int64_t count)
+/* By the digits from bit 'low' on. */
+static void sort_from(int low, uint64_t *a, uint64_t *scratch, int64_t count)
 {
-    enum { DIGIT = 11, DIGITS = 6, VALUES = 1 << DIGIT };
+    enum { DIGIT = 11, VALUES = 1 << DIGIT };
     static const int64_t few = 1024;
     if (count < few) {
         gnomon_sort_numbers(a, count);
@@ -88,8 +89,7 @@ void gnomon_sort_digits(uint64_t *a, uint64_t *scratch, int64_t count)
         all |= a[i];
         both &= a[i];
     }
-    for (int d = 0; d < DIGITS; d++) {
-        const int shift = d * DIGIT;
+    for (int shift = low; shift < 64; shift += DIGIT) {
         if (((all ^ both) >> shift & (VALUES - 1)) == 0) continue; /* the same everywhere */
         int64_t ends[VALUES] = {0};
         for (int64_t i = 0; i < count; i++)
@@ -106,4 +106,14 @@ void gnomon_sort_digits(uint64_t *a, uint64_t *scratch, int64_t count)
         to = other;
     }
     if (from != a) memcpy(a, from, (size_t)count * sizeof *a);
+}
+
+void gnomon_sort_digits(uint64_t *a, uint64_t *scratch, int64_t count)
+{
+    sort_from(0, a, scratch, count);
+}
+
+void gnomon_sort_upper(uint64_t *a, uint64_t *scratch, int64_t count)
+{
+    sort_from(32, a, scratch, count);
 }

@@ -11,5 +11,7 @@ void gnomon_sort_hashes(uint64_t *hashes, uint64_t *scratch, int64_t count);
 void gnomon_sort_numbers(uint64_t *numbers, int64_t count);
 /* The same by a digit at a time, with scratch for count. */
 void gnomon_sort_digits(uint64_t *numbers, uint64_t *scratch, int64_t count);
+/* The same, where the lower halves of numbers with equal upper halves ascend already. */
+void gnomon_sort_upper(uint64_t *numbers, uint64_t *scratch, int64_t count);
 
 #endif

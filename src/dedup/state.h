@@ -67,6 +67,17 @@ typedef struct gnomon_document {
     uint64_t hash;                      /* of the set (options.exact: the text) */
 } gnomon_document;
 
+/* Room for documents whose sets are made at once, kept from one call to the next. */
+typedef struct gnomon_dedup_slice {
+    uint64_t *numbers; /* sets, and behind them scratch for them */
+    int64_t number_room;
+    int64_t *places, *counts; /* of a document's set, which begins there */
+    gnomon_document *records;
+    int64_t room;    /* documents */
+    uint64_t *small; /* scratch of a worker, which stays in its cache */
+    int64_t *faults; /* of a worker: the first document that is no UTF-8, or count */
+} gnomon_dedup_slice;
+
 /* A set is known by the first document that has it: 'firsts' has a bit for each of these. In memory
  * are a few bits and bytes of a document; all else is in stores, whose sizes follow the context's
  * memory limit. */
@@ -83,8 +94,7 @@ struct gnomon_dedup {
     int64_t count, fresh; /* documents, and those that are no old corpus's: the first ones */
     bool parts;           /* texts of no byte are equal to none; see parts/parts.c */
     bool against;         /* the old corpus has been added */
-    uint64_t *numbers;    /* sets of a slice of new documents, and scratch for them */
-    int64_t number_room;
+    gnomon_dedup_slice slice;
     gnomon_checkpoint checkpoint;
     gnomon_dedup_device device;
     gnomon_dedup_ranks ranks;

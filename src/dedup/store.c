@@ -14,17 +14,18 @@
 
 /* FILED: of a store with a file, what is held before it is written. It stays in a processor's
  * cache, and memory is left to others. */
-enum { FIRST = 1 << 16, FILED = 1 << 22 };
+enum { FIRST = 1 << 16, FILED = 1 << 22, LARGE = 1 << 23, PAGE = 1 << 21 };
 
 /* Memory for 'room' bytes, with what is held. The C library's allocator would copy it, and the
  * kernel clear twice as many pages: a map moves by its pages. Large pages cost fewer faults; that
  * is advice, which may fail. */
 static gnomon_status enlarge(gnomon_store *s, int64_t room)
 {
+    /* a map of whole large pages moves by these */
+    if (room >= LARGE && room <= s->most - PAGE) room = gnomon_round_up(room, PAGE);
     if (s->ctx->custom_allocator)
         GNOMON_TRY(gnomon_grow(s->ctx, &s->data, s->held, room, 1, "documents"));
     else {
-        enum { LARGE = 1 << 23 };
         void *map = s->room == 0 ? mmap(NULL, (size_t)room, PROT_READ | PROT_WRITE,
                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                                  : mremap(s->data, (size_t)s->room, (size_t)room, MREMAP_MAYMOVE);
@@ -44,7 +45,7 @@ static void drop(gnomon_store *s)
     else if (s->data != NULL)
         munmap(s->data, (size_t)s->room);
     s->data = NULL;
-    s->room = 0;
+    s->room = s->touched = 0;
 }
 
 void gnomon_store_start(gnomon_store *s, gnomon_context *ctx, const char *folder, int64_t most)
@@ -114,7 +115,7 @@ typedef struct copying {
     int64_t bytes;
 } copying;
 
-enum { COPIED = 1 << 18 };
+enum { COPIED = 1 << 16 };
 
 static void copy_some(void *arg, int64_t task, int worker)
 {
@@ -122,6 +123,26 @@ static void copy_some(void *arg, int64_t task, int worker)
     const copying *c = arg;
     const int64_t begin = task * COPIED;
     memcpy(c->to + begin, c->from + begin, (size_t)gnomon_min(COPIED, c->bytes - begin));
+}
+
+static void touch_page(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    ((char *)arg)[task * PAGE] = 0;
+}
+
+/* Large pages behind what is held are made ready by as many threads, some ahead: of threads that
+ * come to one at the same time each would clear all of it, and one of these would be used. */
+static void touch_ahead(gnomon_store *s, int64_t bytes)
+{
+    const int64_t threads = gnomon_context_threads(s->ctx), end = s->held + bytes;
+    if (s->room < LARGE || threads == 1 || s->ctx->custom_allocator || end <= s->touched) return;
+    const int64_t ahead = gnomon_min(s->room, end + gnomon_min(end, threads * PAGE));
+    const int64_t begin = gnomon_max(s->touched, s->held);
+    char *const first = s->data + begin + (-((uintptr_t)s->data + (uintptr_t)begin) & (PAGE - 1));
+    const int64_t left = s->data + ahead - first;
+    if (left > 0) gnomon_parallel(s->ctx, gnomon_ceil_div(left, PAGE), touch_page, first);
+    s->touched = ahead;
 }
 
 gnomon_status gnomon_store_claim(gnomon_store *s, int64_t bytes, char **to)
@@ -132,6 +153,7 @@ gnomon_status gnomon_store_claim(gnomon_store *s, int64_t bytes, char **to)
     if (bytes == 0 || bytes > s->most - s->held) return GNOMON_OK;
     if (s->held + bytes > s->room)
         GNOMON_TRY(enlarge(s, gnomon_min(gnomon_max(2 * s->room, s->held + bytes), s->most)));
+    touch_ahead(s, bytes);
     *to = s->data + s->held;
     s->held += bytes;
     s->size += bytes;

@@ -15,6 +15,7 @@ typedef struct gnomon_store {
     int64_t most;       /* bytes in memory; few, once there is a file */
     char *data;         /* bytes that no file holds: all, while fd is -1 */
     int64_t room, held; /* bytes of data, and in it */
+    int64_t touched;    /* bytes of data whose large pages have been made ready */
     int64_t size;       /* bytes appended */
     int fd;             /* -1: no file yet */
     const char *map;    /* gnomon_store_map's */

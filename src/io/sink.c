@@ -248,6 +248,23 @@ gnomon_status gnomon_sink_write(gnomon_sink *sink, const void *data, size_t size
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_sink_write_parts(gnomon_sink *sink, struct iovec *parts, int count)
+{
+    GNOMON_TRY(flush(sink));
+    while (count > 0) {
+        ssize_t n = writev(sink->fd, parts, count < IOV_MAX ? count : IOV_MAX);
+        if (n < 0 && (errno == EINTR || wait_ready(sink->fd))) continue;
+        if (n < 0) return sink->failed = io_error(sink, "write");
+        sink->flushed += (int64_t)n;
+        for (; count > 0 && (size_t)n >= parts->iov_len; parts++, count--)
+            n -= (ssize_t)parts->iov_len;
+        if (count == 0) break;
+        parts->iov_base = (char *)parts->iov_base + n;
+        parts->iov_len -= (size_t)n;
+    }
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_sink_printf(gnomon_sink *sink, const char *format, ...)
 {
     char text[512];

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 typedef struct gnomon_sink gnomon_sink;
 
@@ -34,6 +35,8 @@ int64_t gnomon_sink_tell(const gnomon_sink *sink);
 
 /* Appends. Buffered; errors (IO with the system's reason) may show at a later call. */
 gnomon_status gnomon_sink_write(gnomon_sink *sink, const void *data, size_t size);
+/* Appends many parts, most of them large, without a copy of their own. */
+gnomon_status gnomon_sink_write_parts(gnomon_sink *sink, struct iovec *parts, int count);
 gnomon_status gnomon_sink_printf(gnomon_sink *sink, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Overwrites at offset, at or beyond the end too (the gap reads as zeros); tell becomes the

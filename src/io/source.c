@@ -240,6 +240,55 @@ void gnomon_source_consume(gnomon_source *source, size_t size)
     source->offset += (int64_t)(size < have ? size : have);
 }
 
+/* A large part of a file goes to memory by several threads: one copies more slowly than memory
+ * takes it, and pages that are new are made ready by those that write to them. */
+enum { PIECE = 1 << 18, LEAST_PIECES = 4 };
+
+typedef struct reading {
+    const file_state *file;
+    int64_t offset;
+    char *data;
+    int64_t size;
+    atomic_bool failed;
+} reading;
+
+static void read_piece(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    reading *r = arg;
+    const int64_t end = gnomon_min((task + 1) * PIECE, r->size);
+    for (int64_t at = task * PIECE; at < end;) {
+        const ssize_t n = pread(r->file->fd, r->data + at, (size_t)(end - at),
+                                (off_t)(r->file->start + r->offset + at));
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            atomic_store_explicit(&r->failed, true, memory_order_relaxed);
+            return;
+        }
+        at += n;
+    }
+}
+
+/* False where nothing was gained, or something failed: then the caller reads again by itself, and
+ * reports what goes wrong. */
+static bool read_by_threads(gnomon_source *source, int64_t offset, void *data, size_t size)
+{
+    if (source->backend != &file_backend || size < (size_t)LEAST_PIECES * PIECE) return false;
+    if (gnomon_context_threads(source->ctx) == 1) return false;
+    reading r = {.file = source->state, .offset = offset, .data = data, .size = (int64_t)size};
+    if (!r.file->regular) return false;
+    gnomon_parallel(source->ctx, (r.size - 1) / PIECE + 1, read_piece, &r);
+    return !atomic_load(&r.failed);
+}
+
+/* Of 'size' bytes from where the source stands, those that there were when it was opened. */
+static size_t known_bytes(const gnomon_source *source, size_t size)
+{
+    const int64_t left = source->size - source->offset;
+    if (left <= 0) return 0;
+    return (size_t)left < size ? (size_t)left : size;
+}
+
 gnomon_status gnomon_source_read(gnomon_source *source, void *data, size_t size, size_t *got)
 {
     unsigned char *out = data;
@@ -247,9 +296,10 @@ gnomon_status gnomon_source_read(gnomon_source *source, void *data, size_t size,
     while (*got < size) {
         size_t have = available(source), left = size - *got;
         if (have == 0 && left >= BUFFER) { /* large: straight to where it belongs */
-            size_t n = 0;
-            GNOMON_TRY(
-                source->backend->pull(source, source->state, source->offset, out + *got, left, &n));
+            size_t n = known_bytes(source, left);
+            if (!read_by_threads(source, source->offset, out + *got, n))
+                GNOMON_TRY(source->backend->pull(source, source->state, source->offset, out + *got,
+                                                 left, &n));
             if (n == 0) break;
             source->offset += (int64_t)n;
             source->buffer_offset = source->offset;
@@ -316,47 +366,6 @@ gnomon_status gnomon_source_seek(gnomon_source *source, int64_t offset)
         source->offset += left < (int64_t)have ? left : (int64_t)have;
     }
     return GNOMON_OK;
-}
-
-/* A large part of a file goes to memory by several threads: one copies more slowly than memory
- * takes it, and pages that are new are made ready by those that write to them. */
-enum { PIECE = 1 << 20, LEAST_PIECES = 4 };
-
-typedef struct reading {
-    const file_state *file;
-    int64_t offset;
-    char *data;
-    int64_t size;
-    atomic_bool failed;
-} reading;
-
-static void read_piece(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    reading *r = arg;
-    const int64_t end = gnomon_min((task + 1) * PIECE, r->size);
-    for (int64_t at = task * PIECE; at < end;) {
-        const ssize_t n = pread(r->file->fd, r->data + at, (size_t)(end - at),
-                                (off_t)(r->file->start + r->offset + at));
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            atomic_store_explicit(&r->failed, true, memory_order_relaxed);
-            return;
-        }
-        at += n;
-    }
-}
-
-/* False where nothing was gained, or something failed: then the caller reads again by itself, and
- * reports what goes wrong. */
-static bool read_by_threads(gnomon_source *source, int64_t offset, void *data, size_t size)
-{
-    if (source->backend != &file_backend || size < (size_t)LEAST_PIECES * PIECE) return false;
-    if (gnomon_context_threads(source->ctx) == 1) return false;
-    reading r = {.file = source->state, .offset = offset, .data = data, .size = (int64_t)size};
-    if (!r.file->regular) return false;
-    gnomon_parallel(source->ctx, (r.size - 1) / PIECE + 1, read_piece, &r);
-    return !atomic_load(&r.failed);
 }
 
 gnomon_status gnomon_source_read_at(gnomon_source *source, int64_t offset, void *data, size_t size,

@@ -661,6 +661,118 @@ static void goes_on(void **unused)
     free(c);
 }
 
+/* ---- lines ---- */
+
+/* What a file of lines holds, found a line at a time. */
+typedef struct reading {
+    const char *bytes;
+    int64_t size, at, line; /* of the next line */
+    int64_t bad;
+    int64_t most; /* bytes of a document */
+} reading;
+
+/* The next line that is a document; false: none is left. */
+static bool next_line(reading *r, int64_t *begin, int64_t *end, int64_t *raw, int64_t *behind)
+{
+    while (r->at < r->size) {
+        const char *newline = memchr(r->bytes + r->at, '\n', (size_t)(r->size - r->at));
+        *raw = *begin = r->at;
+        *end = newline != NULL ? newline - r->bytes : r->size;
+        *behind = r->at = *end + 1;
+        r->line++;
+        if (*end > *begin && r->bytes[*end - 1] == '\r') --*end;
+        if (r->line == 1 && *end - *begin >= 3 && memcmp(r->bytes, "\xef\xbb\xbf", 3) == 0)
+            *begin += 3;
+        bool blank = true;
+        for (int64_t i = *begin; i < *end && blank; i++)
+            blank = r->bytes[i] == ' ';
+        if (!blank && *end - *begin <= r->most) return true;
+        r->bad++;
+    }
+    return false;
+}
+
+static void count_bad(void *user, const char *file, int64_t line, const char *why)
+{
+    (void)file, (void)line, (void)why;
+    ((reading *)user)->bad--;
+}
+
+static void read_lines(const char *bytes, int64_t size, int threads, int64_t limit)
+{
+    static const char path[] = "test_dedup.lines";
+    reading r = {.bytes = bytes, .size = size, .most = 70000};
+    gnomon_corpus_options o = GNOMON_CORPUS_OPTIONS_INIT;
+    gnomon_context *ctx = context(threads, limit);
+    gnomon_corpus *in;
+    o.kind = GNOMON_CORPUS_LINES;
+    o.names = 1;
+    o.max_bytes = r.most;
+    o.bad = count_bad;
+    o.user = &r;
+    assert_int_equal(gnomon_corpus_open(ctx, path, &o, &in), GNOMON_OK);
+    int64_t begin, end, raw, behind;
+    for (;;) {
+        gnomon_documents batch = {.struct_size = sizeof batch};
+        const char *const *names;
+        assert_int_equal(gnomon_corpus_next(in, &batch, &names), GNOMON_OK);
+        if (batch.count == 0) break;
+        for (int64_t i = 0; i < batch.count; i++) {
+            char name[64];
+            assert_true(next_line(&r, &begin, &end, &raw, &behind));
+            assert_int_equal(batch.ends[i] - batch.begins[i], end - begin);
+            assert_memory_equal(batch.text + batch.begins[i], bytes + begin, (size_t)(end - begin));
+            assert_int_equal(batch.raw_ends[i] - batch.raw_begins[i], behind - raw);
+            if (behind <= size)
+                assert_memory_equal(batch.text + batch.raw_begins[i], bytes + raw,
+                                    (size_t)(behind - raw));
+            snprintf(name, sizeof name, "%s:%lld", path, (long long)r.line);
+            assert_string_equal(names[i], name);
+        }
+    }
+    assert_false(next_line(&r, &begin, &end, &raw, &behind));
+    assert_int_equal(r.bad, 0);
+    gnomon_corpus_close(in);
+    gnomon_context_destroy(ctx);
+}
+
+/* Lines of all lengths, which end anywhere in what is looked at at a time, and more short ones than
+ * a batch has. */
+static void cuts_lines(void **unused)
+{
+    (void)unused;
+    enum { SIZE = 9 << 20 };
+    static const int64_t limits[] = {0, 1 << 20, 40 << 20};
+    static const int threads[] = {1, 2, 3, 16};
+    char *bytes = malloc(SIZE);
+    uint64_t random = 7;
+    assert_non_null(bytes);
+    memcpy(bytes, "\xef\xbb\xbf", 3);
+    for (int64_t at = 3, line = 0; at < SIZE; line++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        const uint64_t r = random >> 33;
+        int64_t length = (int64_t)(r % 300);
+        if (line % 4001 == 4000) length = 66000 + (int64_t)(r % 140000);
+        if (at > SIZE / 2 && at < SIZE / 2 + 300000) length = (int64_t)(r % 3);
+        for (; length > 0 && at < SIZE - 1; length--, at++)
+            bytes[at] = r % 50 == 0 ? ' ' : (char)('a' + (at * 7 + line) % 23);
+        if (r % 9 == 0 && at < SIZE - 1) bytes[at++] = '\r';
+        if (at < SIZE) bytes[at++] = '\n';
+    }
+    for (int last = 0; last < 2; last++) { /* the last line ends, or does not */
+        bytes[SIZE - 1] = last ? '\n' : 'x';
+        FILE *file = fopen("test_dedup.lines", "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(bytes, 1, SIZE, file), SIZE);
+        assert_int_equal(fclose(file), 0);
+        for (size_t t = 0; t < sizeof threads / sizeof threads[0]; t++)
+            for (size_t m = 0; m < sizeof limits / sizeof limits[0]; m++)
+                read_lines(bytes, SIZE, threads[t], limits[m]);
+    }
+    remove("test_dedup.lines");
+    free(bytes);
+}
+
 /* ---- kept documents, read again ---- */
 
 static const char *const FILES[] = {"test_dedup.txt", "test_dedup.jsonl"};
@@ -809,7 +921,8 @@ int main(void)
         cmocka_unit_test(sorts_in_runs),   cmocka_unit_test(utf8),
         cmocka_unit_test(refuses),         cmocka_unit_test(each_allocation_fails),
         cmocka_unit_test(merges),          cmocka_unit_test(each_allocation_of_a_merge_fails),
-        cmocka_unit_test(goes_on),         cmocka_unit_test(reads_again),
+        cmocka_unit_test(goes_on),         cmocka_unit_test(cuts_lines),
+        cmocka_unit_test(reads_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
