@@ -4,16 +4,6 @@ from pages import load, pages, plot, table
 ASKED = 0.85  # of what the machine itself gains
 
 
-def every(record, bound):
-    """The table of all numbers of threads, from another run."""
-    cells = {(r["job"], r["threads"]): r["seconds"] for r in record["cases"] if "seconds" in r}
-    threads = sorted({t for _, t in cells})
-    rows = [[name, f"{1e3 * cells[name, 1]:.0f}"] + [f"{cells[name, 1] / cells[name, t]:.2f}" for t in threads[1:]]
-            for name in bound if all((name, t) in cells for t in threads)]
-    return (f"\n## At every number of threads\n\nCommit {record['commit']} on another machine of the kind; gains over one "
-            "thread. The figure is of this run.\n\n" + table(["job", "1 thread, ms", *[f"{t} threads" for t in threads[1:]]], rows))
-
-
 def make():
     record = load("threads-cpu.json")
     if not record:
@@ -63,11 +53,6 @@ def make():
     text += table(head, rows)
     if short:
         text += (f"\nBelow {ASKED} of the ceiling's gain: " + ", ".join(short) + ".\n")
-    if "all" in record:
-        text += every(record["all"], bound)
-        cells = {(r["job"], r["threads"]): r for r in record["all"]["cases"] if "seconds" in r}
-        threads = sorted({t for _, t in cells})
-        names = [name for name in names if (name, 1) in cells]
     curves = [(name, "with linespoints", [(t, gain(cells, name, t)) for t in threads if (name, t) in cells])
               for name in names if name in ("SGEMM", "read of 1 GiB", "search, 10,000 queries in 200,000 x 128", "join, exact",
                                             "svd 4096 x 4096, rank 256", "index build")]
