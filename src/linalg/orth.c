@@ -51,10 +51,11 @@ static bool factor(int64_t n, bool f64, double span, double *r)
 }
 
 gnomon_status gnomon_triangle(gnomon_context *ctx, const gnomon_tall *y, double span, double *r,
-                              bool *safe)
+                              double *squares, bool *safe)
 {
     *safe = false;
     GNOMON_TRY(gram(ctx, y, r));
+    memcpy(squares, r, (size_t)(y->cols * y->cols) * sizeof *r);
     *safe = factor(y->cols, y->f64, span, r);
     return GNOMON_OK;
 }

@@ -27,11 +27,11 @@ gnomon_status gnomon_orthonormalise_against(gnomon_context *ctx, const gnomon_ta
                                             int64_t count, const gnomon_tall *y,
                                             gnomon_orth_count *orth);
 
-/* Only R of Y = Q R, from the Gram matrix, with Y left as it is. *safe: whether R's diagonal spans
- * less than 1 / span. Y R^-1 is then orthonormal but for about the square of Y's condition times
- * 2^-53. r and errors as above. */
+/* Only R of Y = Q R, from the Gram matrix, which goes to 'squares' (cols x cols), with Y left as it
+ * is. *safe: whether R's diagonal spans less than 1 / span. Y R^-1 is then orthonormal but for
+ * about the square of Y's condition times 2^-53. r and errors as above. */
 gnomon_status gnomon_triangle(gnomon_context *ctx, const gnomon_tall *y, double span, double *r,
-                              bool *safe);
+                              double *squares, bool *safe);
 
 /* Only as far as a power iteration needs: one step of Cholesky QR where it is safe, so that no
  * direction is lost against a longer one. *span (may be NULL): how much shorter than

@@ -3,44 +3,40 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "linalg/blas.h"
+#include "linalg/spectrum.h"
 #include "lstsq/lstsq.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+/* The least singular value beside the largest down to which R^T R tells all to 2^-33 of themselves.
+ */
+#define SPAN 0x1p-10
+
 typedef struct workspace {
-    double *r, *copy, *u, *qb, *y, *work;
-    int *index;
+    double *r, *u, *qb, *y;
     double lambda; /* what the triangle does not hold of it */
 } workspace;
 
-static gnomon_status allocate(gnomon_solver *s, int64_t count, workspace *w)
+static gnomon_status allocate(gnomon_solver *s, workspace *w)
 {
     const int64_t d = s->d;
     GNOMON_TRY(
         gnomon_alloc(s->ctx, gnomon_times(d, d), sizeof(double), "the sketch's triangle", &w->r));
-    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(d, d), sizeof(double), "the sketch's triangle",
-                            &w->copy));
     GNOMON_TRY(
         gnomon_alloc(s->ctx, gnomon_times(d, d), sizeof(double), "the sketch's vectors", &w->u));
     GNOMON_TRY(
         gnomon_alloc(s->ctx, gnomon_times(d, s->m), sizeof(double), "the sketch of b", &w->qb));
-    GNOMON_TRY(
-        gnomon_alloc(s->ctx, gnomon_times(d, s->m), sizeof(double), "the sketch of b", &w->y));
-    GNOMON_TRY(gnomon_alloc(s->ctx, count, sizeof(double), "the sketch's vectors", &w->work));
-    return gnomon_alloc(s->ctx, gnomon_times(8, d), sizeof(int), "the sketch's vectors", &w->index);
+    return gnomon_alloc(s->ctx, gnomon_times(d, s->m), sizeof(double), "the sketch of b", &w->y);
 }
 
 static void release(gnomon_solver *s, workspace *w)
 {
     gnomon_free(s->ctx, w->r);
-    gnomon_free(s->ctx, w->copy);
     gnomon_free(s->ctx, w->u);
     gnomon_free(s->ctx, w->qb);
     gnomon_free(s->ctx, w->y);
-    gnomon_free(s->ctx, w->work);
-    gnomon_free(s->ctx, w->index);
 }
 
 /* In place; d x d. */
@@ -56,14 +52,15 @@ static void transpose(int64_t d, double *a)
 }
 
 /* sigma and v of the triangle, and how many singular values count. */
-static gnomon_status decompose(gnomon_solver *s, int64_t count, workspace *w)
+static gnomon_status decompose(gnomon_solver *s, workspace *w)
 {
     const int64_t d = s->d;
+    bool converged;
     const double tolerance =
         s->options.rcond > 0 ? s->options.rcond : (double)(d > 16 ? d : 16) * 0x1p-52;
-    GNOMON_FAIL_IF(
-        !gnomon_blas_svd(d, w->copy, w->r, s->sigma, w->u, s->v, w->work, count, w->index), s->ctx,
-        GNOMON_ERROR_INTERNAL, "the singular values of the sketch did not converge");
+    GNOMON_TRY(gnomon_triangle_svd(s->ctx, d, w->r, SPAN, s->sigma, w->u, s->v, &converged));
+    GNOMON_FAIL_IF(!converged, s->ctx, GNOMON_ERROR_INTERNAL,
+                   "the singular values of the sketch did not converge");
     transpose(d, s->v);
     s->rank = 0;
     for (int64_t i = 0; i < d; i++)
@@ -105,20 +102,20 @@ static gnomon_status triangle(gnomon_solver *s, workspace *w, int64_t *nonzero)
     return GNOMON_OK;
 }
 
-static gnomon_status factor(gnomon_solver *s, int64_t count, workspace *w)
+static gnomon_status factor(gnomon_solver *s, workspace *w)
 {
     int64_t nonzero = s->d;
-    GNOMON_TRY(allocate(s, count, w));
+    GNOMON_TRY(allocate(s, w));
     if (s->r != NULL) {
         memcpy(w->r, s->r, (size_t)(s->d * s->d) * sizeof *w->r);
         memcpy(w->qb, s->qb, (size_t)(s->d * s->m) * sizeof *w->qb);
     } else {
         GNOMON_TRY(triangle(s, w, &nonzero));
     }
-    GNOMON_TRY(decompose(s, count, w));
+    GNOMON_TRY(decompose(s, w));
     if (s->columns != NULL && s->rank < nonzero) {
         gnomon_columns_back(s, w->r);
-        GNOMON_TRY(decompose(s, count, w));
+        GNOMON_TRY(decompose(s, w));
     }
     start(s, w);
     s->norm_of_columns = s->norm;
@@ -143,7 +140,7 @@ gnomon_status gnomon_solver_precondition(gnomon_solver *s)
                    GNOMON_ARG("a") " has %" PRId64
                                    " columns, more than LAPACK counts the workspace for",
                    s->d);
-    gnomon_status status = factor(s, count, &w);
+    gnomon_status status = factor(s, &w);
     release(s, &w);
     return status;
 }

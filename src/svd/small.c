@@ -1,9 +1,10 @@
-/* From A ~ Q B to singular values and vectors: B^T = P R by QR, the s x s matrix R^T by LAPACK in
- * fp64, and its vectors multiplied back. */
+/* From A ~ Q B to singular values and vectors: B B^T or, of B^T = P R, the s x s matrix R^T by
+ * LAPACK in fp64, and its vectors multiplied back. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "linalg/blas.h"
+#include "linalg/spectrum.h"
 #include "svd/factor.h"
 
 #include <math.h>
@@ -44,10 +45,18 @@ int64_t gnomon_choose_rank(gnomon_factor *f, int64_t columns)
     return rank;
 }
 
+/* The smallest singular value beside the largest of a B in single precision whose Gram matrix,
+ * summed in fp64, still tells more than B's own rounding leaves. */
+#define SPAN 0x1p-14
+
 typedef struct workspace {
     double *r, *m, *copy, *u, *vt, *work;
     int *index;
 } workspace;
+
+/* How P's rows are to be had for vt's: P is in B^T's place, or P = B^T r^-1, or vt has been divided
+ * by r already. */
+typedef enum basis { HELD, IMPLIED, DIVIDED } basis;
 
 static gnomon_status allocate(gnomon_context *ctx, int64_t n, int64_t work, workspace *w)
 {
@@ -86,18 +95,15 @@ static void gather(int64_t n, int64_t rank, bool transposed, const double *x, co
 }
 
 /* v = P (vt's first rows)^T, u = Q (u's first columns), or the other way round when the
- * transpose is factored, with the signs fixed. r: P = B^T r^-1 with B^T in bt's place; NULL: P is
- * there itself.
- */
-static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, const double *r,
-                                   workspace *w)
+ * transpose is factored, with the signs fixed. */
+static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, basis p, workspace *w)
 {
     gnomon_context *ctx = f->ctx;
     gnomon_tall *right = f->of_transpose ? &f->q : &f->bt, *left = f->of_transpose ? &f->bt : &f->q;
     double *gathered = w->m; /* its numbers are read by now */
     bool *down = NULL;
     /* B^T r^-1 vt^T without making P: the rows of vt are divided instead. */
-    if (r != NULL) gnomon_blas_divide_rows(n, rank, r, w->vt);
+    if (p == IMPLIED) gnomon_blas_divide_rows(n, rank, w->r, w->vt);
     gather(n, rank, !f->of_transpose, f->of_transpose ? w->u : w->vt, NULL, gathered);
     GNOMON_TRY(gnomon_tall_make(ctx, f->f64, f->source.cols, rank, false, "right vectors", &f->v));
     GNOMON_TRY(gnomon_tall_multiply_f64(ctx, right, gathered, &f->v));
@@ -115,41 +121,64 @@ static gnomon_status multiply_back(gnomon_factor *f, int64_t n, int64_t rank, co
 }
 
 /* B^T = P R in double precision: the rounding of single precision would show where the singular
- * values fall below it. *implied: only R was made, from the Gram matrix of single-precision B^T,
- * which is as good while its condition is moderate; else P is in bt's place. */
-static gnomon_status factor_bt(gnomon_factor *f, double *r, bool *implied)
+ * values fall below it. Of single-precision B^T only R is made, from its Gram matrix, which goes to
+ * w->m too, and that is as good while its condition is moderate; else P is in bt's place. */
+static gnomon_status factor_bt(gnomon_factor *f, workspace *w, basis *p)
 {
-    gnomon_tall p;
-    *implied = false;
-    if (f->bt.f64) return gnomon_orthonormalise(f->ctx, &f->bt, r, &f->orth);
-    GNOMON_TRY(gnomon_triangle(f->ctx, &f->bt, 0x1p-14, r, implied));
-    if (*implied) {
+    gnomon_tall wide;
+    bool implied = false;
+    *p = HELD;
+    if (f->bt.f64) return gnomon_orthonormalise(f->ctx, &f->bt, w->r, &f->orth);
+    GNOMON_TRY(gnomon_triangle(f->ctx, &f->bt, SPAN, w->r, w->m, &implied));
+    if (implied) {
+        *p = IMPLIED;
         f->orth.cholesky++;
         return GNOMON_OK;
     }
-    GNOMON_TRY(
-        gnomon_tall_make(f->ctx, true, f->bt.rows, f->bt.cols, false, "the projected matrix", &p));
-    gnomon_tall_convert(f->ctx, &f->bt, &p);
+    GNOMON_TRY(gnomon_tall_make(f->ctx, true, f->bt.rows, f->bt.cols, false, "the projected matrix",
+                                &wide));
+    gnomon_tall_convert(f->ctx, &f->bt, &wide);
     gnomon_tall_drop(f->ctx, &f->bt);
-    f->bt = p;
-    return gnomon_orthonormalise(f->ctx, &f->bt, r, &f->orth);
+    f->bt = wide;
+    return gnomon_orthonormalise(f->ctx, &f->bt, w->r, &f->orth);
+}
+
+/* B B^T, in w->m, is U S^2 U^T: R, which comes of it, would tell no more in twice the time. The
+ * right vectors are B^T U / S. */
+static gnomon_status by_gram(gnomon_factor *f, int64_t n, workspace *w, basis *p)
+{
+    bool told;
+    GNOMON_TRY(gnomon_gram_spectrum(f->ctx, n, SPAN, w->m, f->s, &told));
+    if (!told) return GNOMON_OK;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            w->u[j * n + i] = w->m[i * n + j];
+            w->vt[i * n + j] = w->m[i * n + j] / f->s[i];
+        }
+    }
+    *p = DIVIDED;
+    return GNOMON_OK;
 }
 
 static gnomon_status solve(gnomon_factor *f, int64_t n, int64_t work, workspace *w)
 {
-    bool implied;
-    GNOMON_TRY(factor_bt(f, w->r, &implied));
+    basis p;
+    GNOMON_TRY(factor_bt(f, w, &p));
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < n; j++)
-            w->copy[i * n + j] = w->r[j * n + i];
+    if (p == IMPLIED) GNOMON_TRY(by_gram(f, n, w, &p));
+    if (p != DIVIDED) {
+        for (int64_t i = 0; i < n; i++) {
+            for (int64_t j = 0; j < n; j++)
+                w->copy[i * n + j] = w->r[j * n + i];
+        }
+        GNOMON_FAIL_IF(
+            !gnomon_blas_svd(n, w->m, w->copy, f->s, w->u, w->vt, w->work, work, w->index), f->ctx,
+            GNOMON_ERROR_INTERNAL,
+            "the singular values of the %lld x %lld problem did not converge", (long long)n,
+            (long long)n);
     }
-    GNOMON_FAIL_IF(!gnomon_blas_svd(n, w->m, w->copy, f->s, w->u, w->vt, w->work, work, w->index),
-                   f->ctx, GNOMON_ERROR_INTERNAL,
-                   "the singular values of the %lld x %lld problem did not converge", (long long)n,
-                   (long long)n);
     f->out->rank = gnomon_choose_rank(f, n);
-    gnomon_status status = multiply_back(f, n, f->out->rank, implied ? w->r : NULL, w);
+    gnomon_status status = multiply_back(f, n, f->out->rank, p, w);
     f->out->small_seconds += gnomon_lap(&f->clock);
     return status;
 }
