@@ -1,7 +1,8 @@
-"""docs/results/svd.md: bench/gpu/svd.cu and bench/gpu/svd_torch.py, beside Figures 7 and 8 of Ootomo & Yokota (2023)."""
+"""docs/results/svd.md: bench/gpu/svd.cu and bench/gpu/svd_torch.py, beside Figures 7 and 8 of Ootomo & Yokota (2023), and
+bench/cpu/svd.py."""
 import math
 
-from pages import gpu_records, pages, plot, slug, table
+from pages import gpu_records, load, pages, plot, slug, table
 
 PHASES = (("project_ms", "projection"), ("power_ms", "products"), ("orthonormalise_ms", "orthonormalising"),
           ("small_ms", "small problem"), ("certify_ms", "certificate"))
@@ -113,6 +114,32 @@ def ways(found):
     return text
 
 
+CPU_RECORDS = (("svd-cpu-amx.json", "Intel Xeon with AMX"), ("svd-cpu.json", "AMD EPYC with AVX-512"))
+
+
+def on_cpus():
+    """bench/cpu/svd.py's records."""
+    text = ""
+    for name, machine in CPU_RECORDS:
+        record = load(name)
+        if not record:
+            continue
+        f = record["facts"]
+        ways = [w for w in record["results"][0] if isinstance(record["results"][0][w], dict)]
+        rows = [[r["matrix"], w, f"{1e3 * r[w]['seconds']:.0f}", f"{1e3 * r[w]['least_seconds']:.0f}",
+                 f"{r[w]['times_faster']:.2f}", f"{r[w]['times_faster_than_qr']:.2f}", f"{r[w]['residual']:.5g}"] +
+                [f"{1e3 * r[w]['phases'][p]:.0f}" if "phases" in r[w] else "" for p in
+                 ("project_seconds", "power_seconds", "orthonormalise_seconds", "small_seconds", "certify_seconds")]
+                for r in record["results"] for w in ways]
+        text += (f"\n### {machine}\n\n{f['n']:,} × {f['n']:,} in single precision, rank {f['rank']}, {f['power']} power iterations, "
+                 f"{f['threads']} threads, by turns, medians of {f['rounds']} rounds; ms. scikit-learn {f['scikit-learn']}'s "
+                 "randomized_svd as it is by default and with its QR, and how many times as long each takes. Phases are of the last "
+                 "round." + (f" Commit {f['commit']}." if "commit" in f else "") + "\n\n" +
+                 table(["spectrum", "who", "ms", "least", "× scikit-learn", "× with QR", "residual", "projection", "products",
+                        "orthonormalising", "small problem", "certificate"], rows))
+    return f"\n## CPUs\n{text}" if text else ""
+
+
 def make():
     text = ""
     for gpu, programs in sorted(gpu_records().items()):
@@ -136,6 +163,7 @@ def make():
                      "equation 4, of the mean.\n\n" + accuracy(exact))
         if found:
             text += ways(found)
+    text += on_cpus()
     if text:
-        pages["svd.md"] = ("# Singular values on GPUs\n\nWhat `svd` and `svd_ways` of `bench/gpu/` and `bench/gpu/svd_torch.py` measured, after Figures 7 and 8 of "
+        pages["svd.md"] = ("# Singular values\n\nWhat `svd` and `svd_ways` of `bench/gpu/`, `bench/gpu/svd_torch.py` and `bench/cpu/svd.py` measured, after Figures 7 and 8 of "
                            "Ootomo & Yokota (2023). How it works: [svd.md](../reference/svd.md).\n" + text)
