@@ -23,6 +23,7 @@ typedef struct job {
     gnomon_dtype dtype;
     gnomon_lsh_options options;
     int way, odd; /* of failures: what rank 'odd' does */
+    double bad;   /* its coordinate, in f64 */
     int bogus;    /* bytes of its pieces */
     long at;      /* the allocation that is refused */
     int64_t reads[MOST_RANKS];
@@ -69,7 +70,12 @@ static gnomon_status read_rows(void *user, int64_t first, const gnomon_matrix *t
     r->j->reads[r->rank] += to->rows;
     if (j->way == 1 && r->rank == j->odd) return GNOMON_ERROR_IO;
     memcpy(to->data, (const char *)data_of(j) + (size_t)first * row, (size_t)to->rows * row);
-    if (j->way == 2 && r->rank == j->odd) ((float *)to->data)[COLS + 2] = NAN;
+    if (j->way == 2 && r->rank == j->odd) {
+        if (j->dtype == GNOMON_F64)
+            ((double *)to->data)[COLS + 2] = j->bad;
+        else
+            ((float *)to->data)[COLS + 2] = NAN;
+    }
     return GNOMON_OK;
 }
 
@@ -197,6 +203,38 @@ static void test_failures(void **state)
                 assert_true(i == rank || strncmp(runs[i].text, said, strlen(said)) == 0);
             }
             expect_same(); /* as the last test left it, and the one alone */
+        }
+    j->way = 0;
+}
+
+/* The row is that among all points, in fp64 too, where numbers may also be too large. */
+static void test_bad_rows(void **state)
+{
+    enum { PIECE = 256 }; /* the least, which 3000 points on 4 ranks come to */
+    static const struct {
+        gnomon_dtype dtype;
+        double bad;
+        gnomon_status status;
+    } ways[] = {{GNOMON_F32, NAN, GNOMON_ERROR_NONFINITE},
+                {GNOMON_F64, NAN, GNOMON_ERROR_NONFINITE},
+                {GNOMON_F64, 1e200, GNOMON_ERROR_UNSUPPORTED}};
+    (void)state;
+    job *j = &the;
+    rank_run runs[MOST_RANKS];
+    char said[64];
+    make(j);
+    j->rows = 3000;
+    j->way = 2;
+    for (size_t n = 0; n < sizeof ways / sizeof ways[0]; n++)
+        for (j->odd = 0; j->odd < 4; j->odd++) {
+            j->dtype = ways[n].dtype;
+            j->bad = ways[n].bad;
+            snprintf(said, sizeof said, "in row %d, column 2", j->odd * PIECE + 1);
+            run_ranks(4, build, j, runs);
+            for (int i = 0; i < 4; i++) {
+                assert_int_equal(runs[i].status, ways[n].status);
+                assert_non_null(strstr(runs[i].text, said));
+            }
         }
     j->way = 0;
 }
@@ -336,9 +374,9 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_hostile_pieces),
-        cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_same_bytes),     cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_bad_rows),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_hostile_pieces), cmocka_unit_test(test_memory)};
     snprintf(due, sizeof due, "comm-lsh-due-%d", (int)getpid());
     snprintf(got, sizeof got, "comm-lsh-got-%d", (int)getpid());
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
