@@ -66,6 +66,9 @@ def make_files():
     bad = points.copy()
     bad[n - 1, 3] = np.nan
     np.save("bad.npy", bad)
+    bad = bad.astype("f8")
+    bad[n - 1, 3] = 1e200
+    np.save("huge.npy", bad)
     sparse = scipy.sparse.random(n, 200, 0.05, random_state=seed % 1000, dtype="f4").tocsr()
     scipy.sparse.save_npz("sparse.npz", sparse)
     with open("bad.jsonl", "w", encoding="utf-8") as file:
@@ -185,6 +188,8 @@ def failures(n):
              "these run on several: project, neighbors, join, dedup, svd, lstsq, index build"),
             ("index build bad.npy --tables 3 --functions 4 --width 2 -o got.index", 3,
              f"NaN or infinity in row {n - 1}, column 3"),
+            ("index build huge.npy --tables 3 --functions 4 --width 2 -o got.index", 3,
+             f"magnitude above 2^500 in row {n - 1}, column 3"),
             ("index build points.npy --tables 3 --functions 4 --width 2 -o nowhere/got.index", 4, "can't open the folder"),
             ("index build points.npy --recall 0.9 -k 3 -o got.index", 2, "with given --tables and --functions"),
             ("index build text.csv --tables 3 --functions 4 --width 2 -o got.index", 2,

@@ -600,6 +600,13 @@ static int open_piecewise(void *user)
     return code < 0 ? cli_comm_check_input(b->app, b->path, &p->info) : code;
 }
 
+static int tell_failure(build *b, gnomon_status status)
+{
+    if (status == GNOMON_ERROR_UNSUPPORTED) /* numbers that are too large */
+        return cli_fail(b->app, CLI_EXIT_DATA, "%s: %s", b->path, gnomon_last_error(b->app->ctx));
+    return cli_fail_of_file(b->app, status, b->path);
+}
+
 /* Waits, with the others, while another process changes the target. */
 static int build_ranks(piecewise *p)
 {
@@ -620,7 +627,7 @@ static int build_ranks(piecewise *p)
         if (status == GNOMON_ERROR_COMM) return cli_fail_status(app, status);
         if (app->comm.rank == 0)
             code = status == GNOMON_ERROR_BUSY ? cli_index_wait(app, b->output, &waiting)
-                                               : cli_fail_of_file(app, status, b->path);
+                                               : tell_failure(b, status);
         code = cli_comm_agree(app, code);
     }
     return code;
