@@ -13,6 +13,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
     PIECE = 8 << 20, /* bytes of a message, about */
@@ -24,6 +26,7 @@ enum {
 /* What rank 0 tells: docs/reference/formats.md. */
 typedef struct terms {
     int64_t rows, cols, dtype, tables, piece;
+    uint64_t settings; /* the checksum of their text */
 } terms;
 
 typedef struct building {
@@ -150,6 +153,16 @@ static gnomon_status plan(building *b, int size)
     return GNOMON_OK;
 }
 
+/* What hashes and is written must be the same on all ranks. */
+static gnomon_status sum_settings(building *b)
+{
+    char *json;
+    GNOMON_TRY(gnomon_lsh_settings_to_json(b->ctx, b->shape, &json));
+    b->t.settings = gnomon_lsh_checksum(json, strlen(json));
+    free(json);
+    return GNOMON_OK;
+}
+
 /* What this rank needs, before the others are heard. */
 static gnomon_status prepare(building *b, const gnomon_comm *comm,
                              const gnomon_lsh_options *options, const char *path)
@@ -169,7 +182,8 @@ static gnomon_status prepare(building *b, const gnomon_comm *comm,
                    GNOMON_ARG("options.codes") " is %" PRId64
                                                "; several ranks build indexes without codes",
                    b->shape->options.codes);
-    return plan(b, comm->size);
+    GNOMON_TRY(plan(b, comm->size));
+    return sum_settings(b);
 }
 
 static void note(building *b, gnomon_status status)
@@ -185,7 +199,8 @@ static void follow(building *b, const terms *told)
     b->t = *told;
     if (b->status != GNOMON_OK || told->piece == 0) return; /* rank 0 has failed, and tells why */
     if (own.rows == told->rows && own.cols == told->cols && own.dtype == told->dtype &&
-        own.tables == told->tables && told->piece > 0 && told->piece <= PIECE)
+        own.tables == told->tables && own.settings == told->settings && told->piece > 0 &&
+        told->piece <= PIECE)
         return;
     note(b, gnomon_fail(b->ctx, GNOMON_ERROR_SHAPE,
                         "it indexes other points than rank 0, or by other options"));

@@ -91,6 +91,8 @@ static void build(rank_run *run)
     if (odd && j->way == 4) points.rows--;
     if (odd && j->way == 5) points.read = NULL;
     if (odd && j->way == 6) options.coarse = -1;
+    if (odd && j->way == 9) options.functions.seed++;
+    if (odd && j->way == 10) options.functions.width = 5;
     if (j->way == 7) path = "nowhere/at all";
     run->status = gnomon_comm_lsh_build(run->ctx, &run->comm, &options,
                                         odd && j->way == 8 ? NULL : &points, path);
@@ -181,7 +183,9 @@ static void test_failures(void **state)
                 {GNOMON_ERROR_ARGUMENT, "points.read"},
                 {GNOMON_ERROR_ARGUMENT, "coarse"},
                 {GNOMON_ERROR_NOT_FOUND, "nowhere"},
-                {GNOMON_ERROR_ARGUMENT, "points"}};
+                {GNOMON_ERROR_ARGUMENT, "points"},
+                {GNOMON_ERROR_SHAPE, "by other options"},
+                {GNOMON_ERROR_SHAPE, "by other options"}};
     (void)state;
     job *j = &the;
     rank_run runs[MOST_RANKS];
@@ -195,7 +199,8 @@ static void test_failures(void **state)
             char said[32];
             run_ranks(4, build, j, runs);
             /* where all are compared with rank 0, it is the others that differ */
-            const int rank = (j->way == 3 || j->way == 4) && j->odd == 0 ? 1 : j->odd;
+            const bool compared = j->way == 3 || j->way == 4 || j->way > 8;
+            const int rank = compared && j->odd == 0 ? 1 : j->odd;
             snprintf(said, sizeof said, "rank %d: ", rank);
             for (int i = 0; i < 4; i++) {
                 assert_int_equal(runs[i].status, ways[j->way].status);
@@ -288,7 +293,7 @@ static gnomon_status make_bogus(void *user, int64_t piece, const void **data, in
 static void build_against(rank_run *run)
 {
     job *j = run->arg;
-    int64_t terms[5];
+    int64_t terms[6];
     if (run->comm.rank != j->odd) {
         build(run);
         return;
