@@ -89,9 +89,9 @@ static gnomon_status read_answer(gnomon_join_ranks *r)
     return GNOMON_OK;
 }
 
-static gnomon_status answer(gnomon_join_ranks *r, int to, bool more)
+static gnomon_status answer(gnomon_join_ranks *r, int to, bool more, int64_t meeting)
 {
-    const reply told = {more, r->meeting};
+    const reply told = {more, meeting};
     return say(r, gnomon_message_send(r->ctx, &r->comm, to, GNOMON_MESSAGE_GO, &told, sizeof told));
 }
 
@@ -199,6 +199,19 @@ static gnomon_status hand_on(gnomon_join_state *join, const gnomon_pair *pairs, 
     return GNOMON_OK;
 }
 
+/* The meeting after the next one: said to a rank with which that one is over, so that no rank
+ * leaves it out, and none holds it twice. */
+static int64_t later_meeting(gnomon_join_state *join)
+{
+    gnomon_join_ranks *r = join->ranks;
+    if (r->later > 0) return r->later;
+    const int64_t done = gnomon_max(r->dealt - r->met_at, 1);
+    const double each = (gnomon_seconds() - r->met) / (double)done;
+    const double rounds = fmin(LONGEST / (each + 1e-9), TILES);
+    const bool often = join->options.max_pairs > 0 || rounds < 2;
+    return r->later = r->dealt + (often ? 1 : (int64_t)rounds / 2 * 2);
+}
+
 /* Takes the next part of a rank's tile; *last: its last one. */
 static gnomon_status collect_part(gnomon_join_state *join, int from, int64_t tile, bool *last)
 {
@@ -222,7 +235,9 @@ static gnomon_status collect_part(gnomon_join_state *join, int from, int64_t til
         status = hand_on(join, pairs, p.count, p.rows_done);
     *last = p.last != 0;
     if (end) return status; /* it doesn't wait */
-    const gnomon_status answered = answer(r, from, status == GNOMON_OK && !join->full);
+    const bool met = *last && tile / r->comm.size + 1 >= r->meeting;
+    const gnomon_status answered =
+        answer(r, from, status == GNOMON_OK && !join->full, met ? later_meeting(join) : r->meeting);
     return status != GNOMON_OK ? status : answered;
 }
 
@@ -275,15 +290,15 @@ static gnomon_status meet(gnomon_join_state *join)
     if (r->stopped) join->full = true;
     if (r->dealt < r->meeting || join->full) return GNOMON_OK;
     if (r->comm.rank > 0) return flush(join);
-    const double now = gnomon_seconds(), each = (now - r->met) / (double)(r->dealt - r->met_at);
-    const double rounds = fmin(LONGEST / (each + 1e-9), TILES);
-    const bool often = join->options.max_pairs > 0 || rounds < 2;
-    r->meeting = r->dealt + (often ? 1 : (int64_t)rounds / 2 * 2);
-    r->met = now;
+    const int64_t later = later_meeting(join);
+    r->met = gnomon_seconds();
     r->met_at = r->dealt;
     GNOMON_TRY(flush(join));
-    return join->heap == NULL ? collect_until(join, gnomon_min(r->dealt * r->comm.size, r->tiles))
-                              : GNOMON_OK;
+    if (join->heap == NULL)
+        GNOMON_TRY(collect_until(join, gnomon_min(r->dealt * r->comm.size, r->tiles)));
+    r->meeting = later;
+    r->later = 0;
+    return GNOMON_OK;
 }
 
 /* Room for more pairs; *fits is false when they are more than may wait. */
@@ -453,7 +468,7 @@ static gnomon_status hear_out(gnomon_join_ranks *r, gnomon_join_result *result)
             part p = {0};
             const gnomon_status status = receive_part(r, from, &p, &end);
             if (r->lost) return status;
-            if (!end) GNOMON_TRY(answer(r, from, false));
+            if (!end) GNOMON_TRY(answer(r, from, false, r->meeting));
             if (!end || status != GNOMON_OK) continue;
             result->compared += p.compared;
             result->verified += p.verified;

@@ -45,6 +45,7 @@ typedef struct gnomon_join_ranks {
     int64_t run_count;
     char *body;      /* of a message */
     int64_t meeting; /* the rounds behind which the ranks meet next */
+    int64_t later;   /* rank 0: and those of the meeting after it; 0: not known yet */
     double met;      /* rank 0: when they last did */
     int64_t met_at;  /* and behind how many rounds */
 } gnomon_join_ranks;

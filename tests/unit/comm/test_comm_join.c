@@ -145,16 +145,98 @@ static gnomon_context *context_of(const rank_run *r, const job *j,
     return ctx;
 }
 
+/* Listens to what a rank sends and hears: it must be told of another meeting with the last part of
+ * a tile that it sends to the one before, so that it leaves none out and holds none twice. */
+typedef struct listener {
+    gnomon_comm to;
+    int64_t size, tile, last; /* of the part that was sent last */
+    int64_t meeting;
+    uint32_t kind;       /* of the message that is under way */
+    int64_t sent, heard; /* bytes that are to come of it */
+    bool late, early;    /* what was wrong */
+} listener;
+
+enum { HEADER = 48, OF_KIND = 12, OF_BYTES = 24, ANSWER = 4, PAIRS = 8, PARTS = 5 };
+
+static void read_header(const void *data, uint32_t *kind, int64_t *bytes)
+{
+    memcpy(kind, (const char *)data + OF_KIND, sizeof *kind);
+    memcpy(bytes, (const char *)data + OF_BYTES, sizeof *bytes);
+}
+
+static gnomon_status send_heard(void *user, int to, const void *data, int64_t bytes)
+{
+    listener *l = user;
+    int64_t part[PARTS];
+    if (l->sent == 0) {
+        read_header(data, &l->kind, &l->sent);
+    } else {
+        l->sent = 0;
+        if (l->kind == PAIRS) {
+            memcpy(part, data, sizeof part);
+            l->tile = part[0];
+            l->last = part[4];
+        }
+    }
+    return l->to.send(l->to.user, to, data, bytes);
+}
+
+static gnomon_status receive_heard(void *user, int from, void *data, int64_t bytes)
+{
+    listener *l = user;
+    int64_t answer[2];
+    const gnomon_status status = l->to.receive(l->to.user, from, data, bytes);
+    if (status != GNOMON_OK) return status;
+    if (l->heard == 0) {
+        read_header(data, &l->kind, &l->heard);
+        return GNOMON_OK;
+    }
+    l->heard = 0;
+    if (l->kind != ANSWER || bytes != (int64_t)sizeof answer) return GNOMON_OK;
+    memcpy(answer, data, sizeof answer);
+    const bool met = l->last != 0 && l->tile / l->size + 1 >= l->meeting;
+    if (answer[0] != 0 && met) l->late |= answer[1] <= l->meeting;
+    if (answer[0] != 0 && !met) l->early |= answer[1] != l->meeting;
+    l->meeting = answer[1];
+    return GNOMON_OK;
+}
+
+static const char *reason_heard(void *user)
+{
+    const listener *l = user;
+    return l->to.reason(l->to.user);
+}
+
+static void abort_heard(void *user, int code)
+{
+    const listener *l = user;
+    l->to.abort(l->to.user, code);
+}
+
+static gnomon_comm listen_to(listener *l, const rank_run *r, const gnomon_join_options *o)
+{
+    gnomon_comm comm = r->comm;
+    *l = (listener){.to = r->comm, .size = r->comm.size, .meeting = o->max_pairs > 0 ? 1 : 2};
+    comm.user = l;
+    comm.send = send_heard;
+    comm.receive = receive_heard;
+    comm.reason = reason_heard;
+    comm.abort = abort_heard;
+    return comm;
+}
+
 static void join_part(rank_run *r)
 {
     job *j = r->arg;
     gnomon_context *ctx = context_of(r, j, NULL);
     gnomon_join_options o = j->options;
+    listener heard;
+    const gnomon_comm comm = listen_to(&heard, r, &o);
     gnomon_join_result result = {.struct_size = sizeof result};
     kept none = {0};
     int64_t counts[ROWS] = {0}, others[OTHERS] = {0};
     const bool first = r->comm.rank == 0;
-    o.comm = &r->comm;
+    o.comm = first ? &r->comm : &comm;
     if (!j->counted) {
         o.sink = keep;
         o.user = first ? &j->all : &none;
@@ -167,6 +249,7 @@ static void join_part(rank_run *r)
     if (first) j->result = result;
     /* the pairs are rank 0's */
     if (none.batches > 0 || counts[0] != 0) r->status = GNOMON_ERROR_INTERNAL;
+    if (heard.late || heard.early) r->status = GNOMON_ERROR_COMM;
     free(none.pairs);
     gnomon_context_destroy(ctx);
 }
