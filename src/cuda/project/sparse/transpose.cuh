@@ -22,7 +22,7 @@ __device__ __forceinline__ int vs_transpose_at(int p, int four)
     return p * VS_TRANSPOSE_COLS + (four ^ (p >> 2 & 7)) * 4;
 }
 
-/* A block of threads transposes P points of VS_TURN_COLS columns; [column][tile][point of the
+/* A block of threads transposes P points of VS_TRANSPOSE_COLS columns; [column][tile][point of the
  * tile], columns counted from the launch's first chunk. VECTORS: fp32, the columns side by side and
  * aligned. */
 template <typename T, int P, bool VECTORS>
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(VS_TRANSPOSE_THREADS, VS_TRANSPOSE_BLOCKS)
 #pragma unroll
     for (int step = 0; step < VS_TRANSPOSE_COLS; step += TRANSPOSE) {
         const int c = step + threadIdx.x / SIDE * 4;
-        if (c >= columns || c >= VS_TRANSPOSE_COLS) break; /* the latter where P is 16 */
+        if (c >= columns || c >= VS_TRANSPOSE_COLS) break; /* the latter where P is 8 or 16 */
         float4 v[4];
 #pragma unroll
         for (int k = 0; k < 4; k++)
