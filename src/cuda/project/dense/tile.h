@@ -5,9 +5,9 @@
  * row, with the 16-byte chunks of a row swizzled (chunk c of row r stands at c ^ (r & 7)). With
  * 'split', row p has the high and row points + p the low halves of x: x 2^s = hi + lo 2^-11, where
  * 2^s brings the largest magnitude of the point's block into [2^14, 2^15); so the whole exponent
- * range of fp32 works, and what is lost of an entry is below 2^-24 of the entry or 2^-50 of the
- * block's largest. After the halves: 2^-s of each point as fp32, and a word that is 0 when the
- * whole tile is zero.
+ * range of fp32 works, and what is lost of an entry is at most 2^-23 of the entry or 2^-50 of the
+ * block's largest (bf16, not split: 2^-39). After the halves: 2^-s of each point as fp32, and a
+ * word that is 0 when the whole tile is zero.
  *
  * The order of the columns in a block is free, since S is made to match: the column with the
  * fragment's place (m, q, e), 0 <= m < 16, 0 <= q < 4, e = 0, 1, stands at half 8 m + 2 q + e. It
@@ -15,7 +15,7 @@
  * one word, the upper ones of each half first). GCU_TILE_SUMS, of split tiles only, has sums and
  * differences of columns 32 q + 8 + i + 16 e and 32 q + i + 16 e, i = 0 ... 7: the sum at half 32
  * (i mod 4) + 16 (i div 4) + 4 q + 2 e, the difference, first less second, after it; 2^s is then
- * half of the above. */
+ * half of the above, a sum rounds (2^-24), and 2^-49 of the block's largest may be lost. */
 #ifndef GNOMON_CUDA_DENSE_TILE_H
 #define GNOMON_CUDA_DENSE_TILE_H
 
