@@ -131,6 +131,15 @@ __device__ __forceinline__ float gcu_load(const gcu_points &x, int64_t b, int64_
         x.data)[i * x.row_stride + b * x.block_stride + q * x.col_stride];
 }
 
+/* What y becomes by a sum. Each operation is rounded by itself, as on the CPU: joined in pairs they
+ * would round otherwise, and which the compiler joins differs from kernel to kernel. */
+template <typename T>
+__device__ __forceinline__ T gcu_finished(double factor, double sum, double beta, const T *y)
+{
+    const double value = __dmul_rn(factor, __dadd_rn(sum, 0.0));
+    return (T)(beta == 0.0 ? value : __dadd_rn(value, __dmul_rn(beta, (double)*y)));
+}
+
 /* Hands the total of this task's columns for A's row a and folded point v = b * n + i over to carry
  * or y; T is float, or double in f64 tasks. 'total' is the sum of this task's segments only when
  * the task begins; otherwise the caller must have started its chain from gcu_carried. */
@@ -162,12 +171,10 @@ __device__ __forceinline__ void gcu_emit(const gcu_out &out, int64_t task_row, i
     const int64_t to = i * out.row_stride + at * out.col_stride;
     if (out.dtype == GNOMON_F64) {
         double *y = static_cast<double *>(out.y) + to;
-        *y = out.beta == 0.0 ? factor * ((double)total + 0.0)
-                             : factor * ((double)total + 0.0) + out.beta * *y;
+        *y = gcu_finished(factor, (double)total, out.beta, y);
     } else {
         float *y = static_cast<float *>(out.y) + to;
-        *y = (float)(out.beta == 0.0 ? factor * ((double)total + 0.0)
-                                     : factor * ((double)total + 0.0) + out.beta * (double)*y);
+        *y = gcu_finished(factor, (double)total, out.beta, y);
     }
 }
 

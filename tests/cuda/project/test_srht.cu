@@ -117,6 +117,7 @@ struct way {
     int64_t pieces;
     bool y_columns;
     double factor, beta;
+    const std::vector<float> *old; /* y before, n x rows; NULL: NaN */
 };
 
 /* y: n x rows. Everything is poisoned first, and nothing beside y may change. */
@@ -131,7 +132,11 @@ static std::vector<float> project(const gcu_gpu &gpu, const job &j, const gnomon
     MUST(cudaMemset(carry, 0xFF, (size_t)(rows * w.n) * 4));
     std::vector<float> y(count);
     for (size_t i = 0; i < count; i++)
-        y[i] = w.beta == 0.0 ? NAN : (float)(i % 1000) * 0.25f;
+        y[i] = NAN;
+    for (int64_t i = 0; i < w.n && w.old; i++)
+        for (int64_t r = 0; r < rows; r++)
+            y[(size_t)(guard + (w.y_columns ? i + r * w.n : i * rows + r))] =
+                (*w.old)[(size_t)(i * rows + r)];
     MUST(cudaMemcpy(out, y.data(), count * 4, cudaMemcpyHostToDevice));
     gcu_task t = {};
     t.a = &a;
@@ -241,7 +246,7 @@ static int check(gnomon_context *ctx, const gcu_gpu &gpu, const job &j)
     const gnomon_simple a = op->factor[0];
     const int64_t rows = j.rows ? j.rows : j.k;
     const points p = make_points(j, j.layout);
-    const way plain = {0, j.n, false, 1, false, 1.0, 0.0};
+    const way plain = {0, j.n, false, 1, false, 1.0, 0.0, nullptr};
     const std::vector<float> y = project(gpu, j, a, p, plain);
     double worst = 0;
     const int64_t bad = check_values(j, a, y, &worst);
@@ -266,18 +271,20 @@ static int check(gnomon_context *ctx, const gcu_gpu &gpu, const job &j)
         if (!same(project(gpu, j, a, q, plain), y.data())) strcat(other, "l");
         cudaFree(q.data);
     }
-    /* factor and beta */
+    /* factor and beta: what remains of products that nearly cancel shows how each was rounded */
+    std::vector<float> old(y.size()), z(y.size());
     w = plain;
-    w.factor = -0.75;
-    w.beta = 0.5;
-    const std::vector<float> z = project(gpu, j, a, p, w);
-    for (size_t i = 0; i < z.size(); i++) {
-        const float old = (float)((i + 64) % 1000) * 0.25f;
-        if (z[i] != (float)(-0.75 * (double)y[i] + 0.5 * (double)old)) {
-            strcat(other, "b");
-            break;
-        }
+    w.factor = 1 / sqrt(12.0);
+    w.beta = -0.3;
+    w.old = &old;
+    for (size_t i = 0; i < y.size(); i++) {
+        old[i] = (float)(w.factor * (double)y[i] / 0.3);
+        const volatile double product = w.factor * (double)y[i], rest = w.beta * (double)old[i];
+        z[i] = (float)(product + rest);
     }
+    if (!same(project(gpu, j, a, p, w), z.data())) strcat(other, "b");
+    w.y_columns = true;
+    if (!same(project(gpu, j, a, p, w), z.data())) strcat(other, "c");
     const bool ok = bad == 0 && !*other;
     if (!ok || getenv("GNOMON_TEST_VERBOSE"))
         printf("%s type %d k %lld rows %lld+%lld D %lld-%lld..%lld n %lld %s%s: worst %.1e bad "

@@ -72,13 +72,12 @@ static __device__ __forceinline__ void gcu_level_write(const gcu_level &l, int64
         if (last - first != (l.k + l.r - 1) / l.r) factor = l.factor_least;
     }
     const int64_t to = i * l.x_row_stride + at * l.x_col_stride;
-    const double value = factor * ((double)sum + 0.0);
     if (l.x_dtype == GNOMON_F64) {
         double *x = static_cast<double *>(l.x) + to;
-        *x = l.beta == 0.0 ? value : value + l.beta * *x;
+        *x = gcu_finished(factor, (double)sum, l.beta, x);
     } else {
         float *x = static_cast<float *>(l.x) + to;
-        *x = (float)(l.beta == 0.0 ? value : value + l.beta * (double)*x);
+        *x = gcu_finished(factor, (double)sum, l.beta, x);
     }
 }
 

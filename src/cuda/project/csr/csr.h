@@ -150,21 +150,18 @@ static __host__ __device__ __forceinline__ int64_t gcu_csr_bit_row(const gcu_csr
     return w / t.threads * (32 * t.threads) + i * t.threads + w % t.threads;
 }
 
-/* The CPU's gnomon_store_rows: each operation rounded by itself. */
+/* The CPU's gnomon_store_rows. */
 template <typename V>
 static __device__ __forceinline__ void gcu_csr_emit(const gcu_csr_out &out, int64_t i, int64_t r,
                                                     V sum)
 {
     const int64_t at = i * out.row_stride + r * out.col_stride;
-    double value = __dmul_rn(out.factor, __dadd_rn((double)sum, 0.0));
     if (out.dtype == GNOMON_F64) {
         double *y = static_cast<double *>(out.y) + at;
-        if (out.beta != 0.0) value = __dadd_rn(value, __dmul_rn(out.beta, *y));
-        *y = value;
+        *y = gcu_finished(out.factor, (double)sum, out.beta, y);
     } else {
         float *y = static_cast<float *>(out.y) + at;
-        if (out.beta != 0.0) value = __dadd_rn(value, __dmul_rn(out.beta, (double)*y));
-        *y = (float)value;
+        *y = gcu_finished(out.factor, (double)sum, out.beta, y);
     }
 }
 

@@ -791,9 +791,9 @@ __device__ __forceinline__ void points_put(const points_params &p, const points_
 {
     if (a < e.low || a >= e.high) return;
     float *y = e.y + a * p.out.col_stride;
-    *y = p.out.beta == 0.0 ? points_scaled(e, total)
-                           : (float)(((double)e.factor + (double)e.rest) * (double)total +
-                                     p.out.beta * (double)*y);
+    *y = p.out.beta == 0.0
+             ? points_scaled(e, total)
+             : gcu_finished((double)e.factor + (double)e.rest, (double)total, p.out.beta, y);
 }
 
 /* The sums of a thread: element 4 j + 2 m + e is row 8 j + 2 (lane & 3) + e of the pass, point

@@ -36,8 +36,7 @@ static __device__ __forceinline__ void put(const gcu_out &out, const place &p, i
                                            float total)
 {
     T *y = static_cast<T *>(out.y) + p.at + a * out.col_stride;
-    const double sum = p.factor * ((double)total + 0.0);
-    *y = (T)(out.beta == 0.0 ? sum : sum + out.beta * (double)*y);
+    *y = gcu_finished(p.factor, (double)total, out.beta, y);
 }
 
 /* A tile has 2^points_log2 points. */

@@ -66,10 +66,8 @@ static __device__ __forceinline__ void put(const target &y, int row, float sum)
         *to = sum;
     else if (y.exact) /* the product of two floats is a double, and is rounded once either way */
         *to = (float)y.factor * (sum + 0.0f);
-    else if (y.beta == 0.0)
-        *to = (float)(y.factor * ((double)sum + 0.0));
     else
-        *to = (float)(y.factor * ((double)sum + 0.0) + y.beta * (double)*to);
+        *to = gcu_finished(y.factor, (double)sum, y.beta, to);
 }
 
 /* Row codes: twice where the element lies; from bit 16 on the signs of 16 blocks; in bit 0 whether

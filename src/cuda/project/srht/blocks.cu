@@ -169,8 +169,8 @@ static __device__ __forceinline__ void put(const srht_sum &sum, const store &s, 
 #pragma unroll
         for (int r = 0; r < ROWS; r++)
             if (r * THREADS + t >= s.low && r * THREADS + t < s.high)
-                s.to[r * s.step] = (float)(sum.out.factor_most * ((double)acc[r] + 0.0) +
-                                           sum.out.beta * (double)s.to[r * s.step]);
+                s.to[r * s.step] = gcu_finished(sum.out.factor_most, (double)acc[r], sum.out.beta,
+                                                s.to + r * s.step);
     }
 }
 

@@ -77,8 +77,7 @@ static __global__ void __launch_bounds__(256) join(srht_sum sum, int64_t first)
     if (h < 0 || h >= sum.out.rows || h >= sum.out.k - sum.out.row) return;
     float *const y =
         static_cast<float *>(sum.out.y) + point * sum.out.row_stride + h * sum.out.col_stride;
-    const double value = sum.out.factor_most * ((double)total + 0.0);
-    *y = (float)(sum.out.beta == 0.0 ? value : value + sum.out.beta * (double)*y);
+    *y = gcu_finished(sum.out.factor_most, (double)total, sum.out.beta, y);
 }
 
 /* ---- points copied to rows: their columns are apart from each other, or they are integers ---- */
