@@ -106,7 +106,7 @@ class RaBitQIndex:
         lib.gnomon_rabitq_options_init(ctypes.byref(options), ctypes.sizeof(options))
         options.metric, options.bits = metric_info(metric).metric, integer(bits, "bits", 1)
         options.seed, options.codes_only = seed_of(random_state), int(bool(codes_only))
-        context, handle = owned_context(n_jobs), ctypes.c_void_p()
+        context, handle = owned_context(n_jobs, "cpu"), ctypes.c_void_p()
         status = lib.gnomon_rabitq_create(context.handle, ctypes.byref(options), ctypes.byref(x.view),
                                           ctypes.byref(handle))
         if status or context.watch.error is not None:
@@ -127,7 +127,7 @@ class RaBitQIndex:
         -------
         RaBitQIndex
         """
-        context, handle = owned_context(n_jobs), ctypes.c_void_p()
+        context, handle = owned_context(n_jobs, "cpu"), ctypes.c_void_p()
         status = lib.gnomon_rabitq_open(context.handle, os.fsencode(path), ctypes.byref(handle))
         if status:
             context.fail(status, {"path": os.fsdecode(path)})

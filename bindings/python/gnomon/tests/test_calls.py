@@ -552,6 +552,12 @@ class TestRaBitQIndex:
             with pytest.raises(ValueError, match="recall"):
                 index.kneighbors(self.Q, 10, **argument)
 
+    def test_a_configured_gpu_is_not_asked(self, tmp_path):
+        true = gnomon.neighbors(self.X, self.Q, 4)
+        with gnomon.config_context(device="cuda"):
+            gnomon.RaBitQIndex.build(self.X).save(tmp_path / "index")
+            self.same(gnomon.RaBitQIndex.open(tmp_path / "index").kneighbors(self.Q, 4), true)
+
     def test_bad(self, tmp_path):
         sparse = pytest.importorskip("scipy.sparse")
         with pytest.raises(TypeError, match="build or"):
