@@ -130,9 +130,10 @@ GNOMON_API gnomon_status gnomon_rabitq_estimate(gnomon_context *ctx, const gnomo
  * for bit; with codes_only they and their order come from estimates, a negative one counting as 0,
  * and params must be NULL. out as there: 'compared' counts codes, 'verified' distances in fp64. The
  * bits do not depend on threads, memory limit, instruction set or the division of queries into
- * calls. Working memory: the context's limit, or, where that is more, what one query takes: 16
- * bytes and 4 a thread for each of 12 k + 64 candidates (8 rerank), at least 2048 and no more than
- * points. On the CPU.
+ * calls. Working memory: the context's limit, or, where that is more, what one query and the
+ * threads take: 16 bytes and 4 a thread for each of 12 k + 64 candidates (8 rerank; 16 k + 256 with
+ * codes_only), at least 2048 and no more than points; 132 bytes a coordinate; and for each thread
+ * 272 KiB and 82 bytes a coordinate. On the CPU.
  * Errors:
  *  - ARGUMENT: options, params; more neighbours than points that may be answers
  *  - those of gnomon_neighbors_exact */

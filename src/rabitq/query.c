@@ -576,17 +576,31 @@ static gnomon_status open_threads(scanning *w, double **numbers)
     return gnomon_alloc(ctx, threads, (size_t)index->m, "codes", &w->u);
 }
 
+/* What open_threads takes. */
+static double threads_bytes(const scanning *w)
+{
+    const double m = (double)w->index->m, dim = (double)w->index->dim;
+    const double tile = (double)w->tile_words * sizeof *w->tiles + sizeof *w->lanes;
+    const double each = (double)w->block * tile + m * (2 * sizeof(double) + GNOMON_LANES + 1) +
+                        2 * dim * sizeof *w->f64 + (double)(w->steps * w->scan->coordinates);
+    return (double)gnomon_context_threads(w->ctx) * (each + sizeof *w->rooms);
+}
+
 static gnomon_status open_batch(scanning *w, int64_t *size)
 {
     gnomon_context *ctx = w->ctx;
     const int64_t threads = gnomon_context_threads(ctx);
-    const double limit = (double)gnomon_memory_limit(ctx), hits = (double)w->room * sizeof *w->hits;
-    const double each = (double)w->query_words * 4 + sizeof *w->asked + sizeof *w->list + hits;
-    const double most = limit / 2 / each;
+    const double one = (double)w->room * sizeof *w->hits + sizeof *w->filters + sizeof *w->parts;
+    const double each = (double)w->query_words * 4 + sizeof *w->asked + sizeof *w->list + one;
+    const double ranked = (double)threads * (double)w->room * sizeof *w->ranks;
+    const double left = (double)gnomon_memory_limit(ctx) - threads_bytes(w) - ranked -
+                        (double)GNOMON_RABITQ_QUERIES * (double)w->query_words * 4;
+    /* half for queries in one part each; a quarter for more parts, a quarter for their ranks */
+    const double most = left / 2 / each;
     *size = gnomon_min(w->search->count, 4096);
     if ((double)*size > most) *size = most < 1 ? 1 : (int64_t)most;
-    w->most_parts = (int64_t)fmin(limit / 2 / hits, 0x1p40);
-    w->most_chunks = (int64_t)(limit / 4 / ((double)threads * (double)w->room * sizeof *w->ranks));
+    w->most_parts = (int64_t)fmin(fmax(left, 0) / 4 / one, 0x1p40);
+    w->most_chunks = (int64_t)(fmax(left, 0) / 4 / ranked);
     /* a smaller batch may be cut into more parts */
     int64_t parts = 1, ranks = 1;
     for (int64_t count = 1; count <= *size; count++) {

@@ -367,36 +367,43 @@ static void beyond_the_range(void **state)
     gnomon_context_destroy(ctx);
 }
 
-/* Many neighbours take no more than the context's limit. */
-static void many_neighbors(void **state)
+/* A search takes no more than the context's limit beside what it gives back. */
+static void within_the_limit(int64_t points, int64_t dim, int64_t bits, int64_t k, int64_t limit)
 {
-    (void)state;
-    enum { POINTS = 20000, LIMIT = 8 << 20 };
-    const gnomon_matrix base = make_points(BELL, GNOMON_F32, POINTS, 4, 1);
-    const gnomon_matrix queries = make_points(BELL, GNOMON_F32, 3, 4, 2);
-    for (int64_t k = 10; k <= 1000; k *= 100) {
-        meter m = {0};
-        const gnomon_allocator allocator = {&m, meter_allocate, meter_release};
-        gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
-        gnomon_context *ctx;
-        options.device = "cpu";
-        options.threads = 2;
-        options.memory_limit = LIMIT;
-        options.allocator = &allocator;
-        assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
-        gnomon_rabitq *index = index_of(ctx, GNOMON_L2, 4, 3, &base);
-        const gnomon_search_options o = wish(GNOMON_L2, k);
-        const int64_t held = m.held;
-        m.peak = 0;
-        gnomon_neighbors got = search(ctx, index, &queries, &o, 1, 0);
-        if (m.peak - held > LIMIT)
-            fail_msg("%d neighbours take %g bytes", (int)k, (double)(m.peak - held));
-        gnomon_neighbors_free(ctx, &got);
-        gnomon_rabitq_destroy(index);
-        gnomon_context_destroy(ctx);
-    }
+    const gnomon_matrix base = make_points(BELL, GNOMON_F32, points, dim, 1);
+    const gnomon_matrix queries = make_points(BELL, GNOMON_F32, 40, dim, 2);
+    meter m = {0};
+    const gnomon_allocator allocator = {&m, meter_allocate, meter_release};
+    gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx;
+    options.device = "cpu";
+    options.threads = 2;
+    options.memory_limit = limit;
+    options.allocator = &allocator;
+    assert_int_equal(gnomon_context_create(&options, &ctx), GNOMON_OK);
+    gnomon_rabitq *index = index_of(ctx, GNOMON_L2, bits, 3, &base);
+    const gnomon_search_options o = wish(GNOMON_L2, k);
+    const int64_t given = 40 * (k + 1) * 32; /* heaps, and the answers that are made of them */
+    const int64_t held = m.held;
+    m.peak = 0;
+    gnomon_neighbors got = search(ctx, index, &queries, &o, 0.9, 0);
+    if (m.peak - held > limit + given)
+        fail_msg("%d neighbours in %d dimensions take %g bytes of %g", (int)k, (int)dim,
+                 (double)(m.peak - held), (double)(limit + given));
+    gnomon_neighbors_free(ctx, &got);
+    gnomon_rabitq_destroy(index);
+    gnomon_context_destroy(ctx);
     free(base.data);
     free(queries.data);
+}
+
+static void memory(void **state)
+{
+    (void)state;
+    within_the_limit(20000, 4, 4, 10, 8 << 20);
+    within_the_limit(20000, 4, 4, 1000, 8 << 20);
+    /* queries' words, and tiles, are most of it */
+    within_the_limit(500, 4096, 1, 1, 7 << 18);
 }
 
 /* An allocator that sees what is written behind a block. */
@@ -454,7 +461,7 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(no_memory),
         cmocka_unit_test(beyond_the_range),
-        cmocka_unit_test(many_neighbors),
+        cmocka_unit_test(memory),
         cmocka_unit_test(a_smaller_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
