@@ -14,7 +14,7 @@ static void the_cut_leaves_no_trace(void **state)
     for (int like = 0; like < 3; like++) {
         const gnomon_matrix base = make_points(some[like], GNOMON_F32, 8401, 51, 1);
         const gnomon_matrix queries = make_points(some[like], GNOMON_F32, 70, 51, 2);
-        for (int64_t bits = 1; bits <= 8; bits += like == 0 ? bits < 4 ? 3 : 1 : 7) {
+        for (int64_t bits = 1; bits <= 8; bits += like > 0 ? 7 : bits == 2 ? 2 : 1) {
             gnomon_neighbors first = {0};
             double *estimates = malloc(70 * 8401 * 8), *others = malloc(70 * 8401 * 8);
             for (int level = -1; level < 2 * GNOMON_ISA_COUNT; level++) {
