@@ -70,9 +70,9 @@ def make():
 Searches by RaBitQ codes ([rabitq.md](../reference/rabitq.md)) beside FAISS's `IndexRaBitQFastScan` and `IndexRaBitQ` (its
 queries in 8 bits) behind a `RandomRotationMatrix`, and `IndexIVFRaBitQFastScan`, all re-ranked by `IndexRefineFlat`; k = 10,
 l2. 'Re-ranked' is the number of points whose distances are computed: the fewest, up to a twentieth, that reach the recall
-asked for; of searches 'by recall', which are told a recall alone and guarantee it, what they computed. FAISS's
-codes of several bits have other factors, so that bytes differ there. Sides take turns in one process; medians of the quietest
-rounds. IndexIVFRaBitQFastScan visits a few cells where the others scan all codes: it is what users run where cells are
+asked for; of searches 'by recall', which are told a recall alone and keep it by the law of uniform rotations, what they
+computed. FAISS's codes of several bits have other factors, so that bytes differ there. Sides take turns in one process, but
+for IndexIVFRaBitQFastScan, which runs alone; medians of the quietest rounds. IndexIVFRaBitQFastScan visits a few cells where the others scan all codes: it is what users run where cells are
 learnt before; its settings are the fastest of 30 that were tried. Where exact search is faster than a scan of codes, codes
 save memory alone: exact search reads the points, a scan of codes a few of them. `bench/cpu/codes/rabitq.py` makes data and records.
 """ + text)
