@@ -278,6 +278,59 @@ static void pipes(void **unused)
     close(ends[1]);
 }
 
+enum { PARTS = 3000, PART = 500 };
+
+typedef struct reading {
+    int fd;
+    int64_t count;
+    char bytes[PARTS * PART];
+} reading;
+
+static void *read_all(void *arg)
+{
+    reading *r = arg;
+    ssize_t n;
+    while ((n = read(r->fd, r->bytes + r->count, sizeof r->bytes - (size_t)r->count)) > 0)
+        r->count += n;
+    return NULL;
+}
+
+/* More than one call takes, to a pipe that takes a part of what it is given. */
+static void many_parts(void **unused)
+{
+    (void)unused;
+    static char bytes[PARTS * PART];
+    static struct iovec parts[PARTS];
+    static reading r;
+    int ends[2];
+    char name[64];
+    gnomon_sink *sink;
+    pthread_t thread;
+    size_t at = 6;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 2654435761u >> 13);
+    for (size_t i = 0; i < PARTS; i++) {
+        parts[i] = (struct iovec){bytes + at, i * 7 % PART};
+        at += parts[i].iov_len;
+    }
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+    r.fd = ends[0];
+    assert_int_equal(pthread_create(&thread, NULL, read_all, &r), 0);
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[1]);
+    expect_ok(gnomon_sink_open(ctx, name, &(gnomon_sink_options){0}, &sink));
+    expect_ok(gnomon_sink_write(sink, bytes, 6)); /* held, and written first */
+    expect_ok(gnomon_sink_write_parts(sink, parts, PARTS));
+    expect_ok(gnomon_sink_write_parts(sink, NULL, 0));
+    assert_int_equal(gnomon_sink_tell(sink), at);
+    expect_ok(gnomon_sink_finish(sink));
+    close(ends[1]);
+    pthread_join(thread, NULL);
+    close(ends[0]);
+    assert_int_equal(r.count, at);
+    assert_memory_equal(r.bytes, bytes, at);
+}
+
 /* A redirected file is written where it stands, not replaced. */
 static void descriptors(void **unused)
 {
@@ -482,6 +535,7 @@ int main(void)
         cmocka_unit_test(refused_targets),
         cmocka_unit_test(devices),
         cmocka_unit_test(pipes),
+        cmocka_unit_test(many_parts),
         cmocka_unit_test(descriptors),
         cmocka_unit_test(revisited),
         cmocka_unit_test(full_disk),
