@@ -431,9 +431,24 @@ def at_death(owner: Any, function: Callable[..., Any], *arguments: Any) -> None:
     weakref.finalize(owner, function, *arguments).atexit = False
 
 
+def destroy(function: Callable[[ctypes.c_void_p], Any], handle: ctypes.c_void_p, *kept: Any) -> None:
+    """Frees what a handle stands for, for `at_death`: what is kept, its context first of all, lives until then."""
+    function(handle)
+
+
 def owned_context(n_jobs: Optional[int] = None, device: Optional[str] = None) -> Context:
     """A context of its own for an object that outlives a call."""
     return Context(_chosen(_config.get(), n_jobs, device))
+
+
+def open_file(function: Callable[..., int], path: Any, n_jobs: Optional[int] = None,
+              device: Optional[str] = None) -> tuple[Context, ctypes.c_void_p]:
+    """An index that a function of the library opens from its file, and a context of its own."""
+    context, handle = owned_context(n_jobs, device), ctypes.c_void_p()
+    status = function(context.handle, os.fsencode(path), ctypes.byref(handle))
+    if status:
+        context.fail(status, {"path": os.fsdecode(path)})
+    return context, handle
 
 
 def _forget() -> None:

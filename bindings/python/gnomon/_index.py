@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _abi
 from ._arrays import ArrayLike, Points, integer, real, seed_of
-from ._context import Context, Progress, at_death, lease, owned_context
+from ._context import Context, Progress, at_death, destroy, lease, open_file, owned_context
 from ._library import lib
 from ._operator import make_descriptor
 from ._pickle import opened, saved
@@ -124,7 +124,7 @@ class Index:
         self = cls.__new__(cls)
         self.metric, self._context, self._handle = metric, context, handle
         if handle is not None:
-            at_death(self, _destroy, handle, context)
+            at_death(self, destroy, lib.gnomon_lsh_destroy, handle, context)
         self._kept, self._exact, self.tuning = [], None, None
         return self
 
@@ -293,10 +293,7 @@ class Index:
         Index
             Like any other: it may be queried, added to, thinned and saved. What changes is held in memory.
         """
-        context, handle = owned_context(n_jobs), ctypes.c_void_p()
-        status = lib.gnomon_lsh_open(context.handle, os.fsencode(path), ctypes.byref(handle))
-        if status:
-            context.fail(status, {"path": os.fsdecode(path)})
+        context, handle = open_file(lib.gnomon_lsh_open, path, n_jobs)
         self = cls._new("", context, handle)
         self.metric = lib.gnomon_metric_name(self._info().options.metric).decode()
         return self
@@ -480,11 +477,6 @@ class Index:
 
     def __reduce__(self) -> Any:
         return _restore, (saved(self.save),)
-
-
-def _destroy(handle: ctypes.c_void_p, context: Context) -> None:
-    """The context is an argument so that it lives until then."""
-    lib.gnomon_lsh_destroy(handle)
 
 
 def _restore(data: bytes) -> Index:

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _abi
 from ._arrays import ArrayLike, Dense, Points, integer, real, seed_of
-from ._context import Context, Progress, at_death, lease, owned_context
+from ._context import Context, Progress, at_death, destroy, lease, open_file, owned_context
 from ._library import lib
 from ._pickle import opened, saved
 from ._search import Neighbors, metric_info, metric_points, search_options, take_neighbors
@@ -68,7 +68,7 @@ class RaBitQIndex:
     def _new(cls, context: Context, handle: ctypes.c_void_p, kept: Optional[Points]) -> "RaBitQIndex":
         self = cls.__new__(cls)
         self._context, self._handle, self._kept = context, handle, kept
-        at_death(self, _destroy, handle, context)
+        at_death(self, destroy, lib.gnomon_rabitq_destroy, handle, context)
         self.metric = lib.gnomon_metric_name(self._info().options.metric).decode()
         return self
 
@@ -127,10 +127,7 @@ class RaBitQIndex:
         -------
         RaBitQIndex
         """
-        context, handle = owned_context(n_jobs, "cpu"), ctypes.c_void_p()
-        status = lib.gnomon_rabitq_open(context.handle, os.fsencode(path), ctypes.byref(handle))
-        if status:
-            context.fail(status, {"path": os.fsdecode(path)})
+        context, handle = open_file(lib.gnomon_rabitq_open, path, n_jobs, "cpu")
         return cls._new(context, handle, None)
 
     def _info(self) -> Any:
@@ -263,11 +260,6 @@ class RaBitQIndex:
 
     def __reduce__(self) -> Any:
         return _restore, (saved(self.save),)
-
-
-def _destroy(handle: ctypes.c_void_p, context: Context) -> None:
-    """The context is an argument so that it lives until then."""
-    lib.gnomon_rabitq_destroy(handle)
 
 
 def _restore(data: bytes) -> RaBitQIndex:

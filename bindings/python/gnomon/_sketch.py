@@ -10,7 +10,7 @@ import numpy as np
 from . import _abi
 from ._arrays import (ArrayLike, Dense, Points, Sparse, as_array, dense, float_dtype, integer, is_sparse, matrix, output,
                       output_beside, points, real)
-from ._context import Context, Progress, at_death, call, call_on_two, configured_device, lease, owned_context
+from ._context import Context, Progress, at_death, call, call_on_two, configured_device, destroy, lease, owned_context
 from ._device import Placed, PlacedRows, place, placed
 from ._errors import DeviceError
 from ._library import lib
@@ -350,7 +350,7 @@ class Sketcher:
             if status:
                 self._context.fail(status, {})
             self._stream = stream
-            at_death(self, _destroy_stream, stream, self._context, self.operator)
+            at_death(self, destroy, lib.gnomon_stream_destroy, stream, self._context, self.operator)
         self._check(lib.gnomon_stream_push(self._stream, ctypes.byref(x.view)))
 
     def _check(self, status: int) -> None:
@@ -412,11 +412,6 @@ class Sketcher:
         if not self.mergeable:
             raise TypeError("a Sketcher can be pickled when it is made with mergeable=True")
         return self.__dict__.copy()
-
-
-def _destroy_stream(stream: ctypes.c_void_p, context: Context, operator: Operator) -> None:
-    """Context and operator are arguments so that they live until then."""
-    lib.gnomon_stream_destroy(stream)
 
 
 class Summary(NamedTuple):

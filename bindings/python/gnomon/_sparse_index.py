@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _abi
 from ._arrays import ArrayLike, Points
-from ._context import Context, Progress, at_death, lease, owned_context
+from ._context import Context, Progress, at_death, destroy, lease, open_file, owned_context
 from ._library import lib
 from ._pickle import opened, saved
 from ._search import Neighbors, metric_info, metric_points, search_options, take_neighbors
@@ -55,7 +55,7 @@ class SparseIndex:
     def _new(cls, context: Context, handle: ctypes.c_void_p) -> "SparseIndex":
         self = cls.__new__(cls)
         self._context, self._handle = context, handle
-        at_death(self, _destroy, handle, context)
+        at_death(self, destroy, lib.gnomon_sparse_index_destroy, handle, context)
         self.metric = lib.gnomon_metric_name(self._info().metric).decode()
         return self
 
@@ -96,10 +96,7 @@ class SparseIndex:
         -------
         SparseIndex
         """
-        context, handle = owned_context(n_jobs), ctypes.c_void_p()
-        status = lib.gnomon_sparse_index_open(context.handle, os.fsencode(path), ctypes.byref(handle))
-        if status:
-            context.fail(status, {"path": os.fsdecode(path)})
+        context, handle = open_file(lib.gnomon_sparse_index_open, path, n_jobs)
         return cls._new(context, handle)
 
     def _info(self) -> Any:
@@ -231,11 +228,6 @@ class SparseIndex:
 
     def __reduce__(self) -> Any:
         return _restore, (saved(self.save),)
-
-
-def _destroy(handle: ctypes.c_void_p, context: Context) -> None:
-    """The context is an argument so that it lives until then."""
-    lib.gnomon_sparse_index_destroy(handle)
 
 
 def _restore(data: bytes) -> SparseIndex:
