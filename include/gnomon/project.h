@@ -52,9 +52,10 @@
  *  - t is underflow: twice the output type's smallest positive number and, with gaussian entries,
  *    c |alpha| times the row's scale times that of the sums (for kronecker also times the growth in
  *    the levels above).
- *  - On a GPU fp32 sketches by gaussian, rademacher and achlioptas, also within block and
- *    kronecker, have a c that is 30 larger, and may lose of a coordinate what is below 2^-49 (bf16:
- *    2^-39) of its point's largest within 128 columns, of a gaussian entry what is below 2^-36.
+ *  - On a GPU two things more hold for fp32 sketches by gaussian, rademacher and achlioptas, also
+ *    within block and kronecker. c is 30 larger. And an error is added for what two fp16 numbers
+ *    leave out: of each coordinate up to 2^-49 (bf16: 2^-39) of its point's largest within the same
+ *    128 columns, of each gaussian entry up to 2^-36.
  * 64-bit integers are first rounded to fp64, which the bound does not include.
  * docs/reference/accuracy.md has measured errors. */
 #ifndef GNOMON_PROJECT_H
