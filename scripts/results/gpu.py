@@ -98,8 +98,7 @@ issued (stalls at dispatch): the clocks of a kernel are about the sum of both, w
   did not overlap. 26.0 of 32 f16 points were 16.8 and 11.4. Making the next fragments while the matrix unit works gained 0 to 8
   percent, for registers limit both.
 - `gaussian fp16` looks up each entry in shared memory: 8 loads of 12 clocks a call, for 32 lanes meet a bank three times;
-  that alone is about 60 ms. `gaussian fp32` has 177 instructions a call, which at
-  one a clock are 235 ms: 180 would need another definition of its entries.
+  that alone is about 60 ms. `gaussian fp32` has 177 instructions a call, which at one a clock are 235 ms.
 - In a program that ran signs two at a time, kernels with the same clocks as before took 4 to 5 percent longer: the
   `gaussian fp16` rows. The clock that the driver tells was 1980 MHz in both. It was not found out why.
 """
