@@ -400,6 +400,12 @@ int cli_points_read(cli_app *app, const char *path, int may_be_sparse, cli_point
                     int64_t *budget);
 /* Whether the reader has no more sparse points than it has given. */
 int cli_points_at_end(cli_points *p);
+/* The type that a file's points are held in as dense ones: as stored, but those of sparse files in
+ * floating point. */
+gnomon_dtype cli_held_dtype(const gnomon_data_info *info);
+/* Reads all rows of 'to' from where the reader is. TRUNCATED where the file has fewer, and
+ * CANCELLED. */
+gnomon_status cli_read_rows(gnomon_reader *reader, const gnomon_matrix *to);
 /* The least magnitude that becomes infinite as an element of this type; infinity where none does.
  */
 double cli_beyond(gnomon_dtype dtype);

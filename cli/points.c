@@ -33,12 +33,32 @@ int cli_points_too_large(cli_app *app, const char *path, double bytes)
                     cli_memory_words(bytes + (double)CLI_OVERHEAD_BYTES).text);
 }
 
+gnomon_dtype cli_held_dtype(const gnomon_data_info *info)
+{
+    if ((info->access & GNOMON_ACCESS_SPARSE) != 0 && info->dtype != GNOMON_F32) return GNOMON_F64;
+    return info->dtype;
+}
+
+gnomon_status cli_read_rows(gnomon_reader *reader, const gnomon_matrix *to)
+{
+    const int64_t row = to->row_stride * (int64_t)gnomon_dtype_size(to->dtype);
+    for (int64_t have = 0, got; have < to->rows; have += got) {
+        gnomon_matrix part = *to;
+        part.data = (char *)to->data + have * row;
+        part.rows = to->rows - have;
+        got = 0;
+        const gnomon_status status = gnomon_reader_next(reader, &part, &got);
+        if (status != GNOMON_OK) return status;
+        if (cli_interrupted()) return GNOMON_ERROR_CANCELLED;
+        if (got == 0) return GNOMON_ERROR_TRUNCATED;
+    }
+    return GNOMON_OK;
+}
+
 /* Reads everything into p->data, taking 'budget' bytes at most; *used tells how many. */
 static int load_dense(cli_app *app, const char *path, cli_points *p, int64_t budget, int64_t *used)
 {
-    gnomon_dtype dtype = p->wanted != 0 ? p->wanted : p->info.dtype;
-    if (p->wanted == 0 && (p->info.access & GNOMON_ACCESS_SPARSE) != 0 && dtype != GNOMON_F32)
-        dtype = GNOMON_F64;
+    const gnomon_dtype dtype = p->wanted != 0 ? p->wanted : cli_held_dtype(&p->info);
     size_t element = gnomon_dtype_size(dtype);
     int64_t row, capacity = p->info.rows >= 0 ? p->info.rows : 1024, have = 0;
     if (__builtin_mul_overflow(p->info.cols, (int64_t)element, &row) || row > budget)

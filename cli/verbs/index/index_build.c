@@ -573,18 +573,8 @@ typedef struct piecewise {
 static gnomon_status read_rows(void *user, int64_t first, const gnomon_matrix *to)
 {
     piecewise *p = user;
-    gnomon_status status = gnomon_reader_seek(p->reader, first);
-    const int64_t size = (int64_t)gnomon_dtype_size(to->dtype);
-    for (int64_t have = 0; have < to->rows && status == GNOMON_OK;) {
-        int64_t got = 0;
-        const gnomon_matrix part = gnomon_matrix_rowmajor((char *)to->data + have * to->cols * size,
-                                                          to->dtype, to->rows - have, to->cols);
-        status = gnomon_reader_next(p->reader, &part, &got);
-        if (status == GNOMON_OK && got == 0) status = GNOMON_ERROR_TRUNCATED;
-        if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
-        have += got;
-    }
-    return status;
+    const gnomon_status status = gnomon_reader_seek(p->reader, first);
+    return status == GNOMON_OK ? cli_read_rows(p->reader, to) : status;
 }
 
 static int open_piecewise(void *user)
@@ -612,11 +602,11 @@ static int build_ranks(piecewise *p)
 {
     build *b = p->b;
     cli_app *app = b->app;
-    gnomon_join_points points = {
-        .user = p, .rows = p->info.rows, .cols = p->info.cols, .dtype = p->info.dtype};
-    points.read = read_rows;
-    if ((p->info.access & GNOMON_ACCESS_SPARSE) != 0 && points.dtype != GNOMON_F32)
-        points.dtype = GNOMON_F64;
+    const gnomon_join_points points = {.user = p,
+                                       .rows = p->info.rows,
+                                       .cols = p->info.cols,
+                                       .dtype = cli_held_dtype(&p->info),
+                                       .read = read_rows};
     b->points = points.rows;
     b->options.functions.dim = points.cols;
     int waiting = 0, code = -1;

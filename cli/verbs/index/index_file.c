@@ -169,14 +169,13 @@ int cli_index_add_points(cli_app *app, const char *path, gnomon_reader *reader,
                          const gnomon_data_info *info, gnomon_metric metric, int coded,
                          const cli_builder *builder, int64_t *points)
 {
-    gnomon_dtype dtype = info->dtype;
+    const gnomon_dtype dtype = cli_held_dtype(info);
     int64_t row = 0, rows = 0;
     void *data = NULL;
     const int sparse = builder->inverted != NULL || cli_metric_form(metric) != CLI_FORM_DENSE;
     *points = 0;
     int code = cli_check_form(app, path, info, metric);
     if (code >= 0) return code;
-    if ((info->access & GNOMON_ACCESS_SPARSE) != 0 && dtype != GNOMON_F32) dtype = GNOMON_F64;
     if (!sparse) {
         const int64_t budget = (app->memory - CLI_OVERHEAD_BYTES) / 2;
         if (__builtin_mul_overflow(info->cols, (int64_t)gnomon_dtype_size(dtype), &row) ||

@@ -43,26 +43,10 @@ static gnomon_status read_points(void *user, int64_t first, const gnomon_matrix 
     const double begin = cli_seconds();
     gnomon_status status = GNOMON_OK;
     if (r->next != first) status = gnomon_reader_seek(r->reader, first);
-    for (int64_t have = 0; have < to->rows && status == GNOMON_OK;) {
-        int64_t got = 0;
-        gnomon_matrix part = *to;
-        part.data =
-            (char *)to->data + have * to->row_stride * (int64_t)gnomon_dtype_size(to->dtype);
-        part.rows = to->rows - have;
-        status = gnomon_reader_next(r->reader, &part, &got);
-        if (status == GNOMON_OK && cli_interrupted()) status = GNOMON_ERROR_CANCELLED;
-        if (status == GNOMON_OK && got == 0) status = GNOMON_ERROR_TRUNCATED;
-        have += got;
-    }
+    if (status == GNOMON_OK) status = cli_read_rows(r->reader, to);
     r->next = first + to->rows;
     r->j->read_seconds += cli_seconds() - begin;
     return status;
-}
-
-static gnomon_dtype held_dtype(const gnomon_data_info *info)
-{
-    if ((info->access & GNOMON_ACCESS_SPARSE) != 0 && info->dtype != GNOMON_F32) return GNOMON_F64;
-    return info->dtype;
 }
 
 /* In memory, as dense rows or as sparse ones. */
@@ -70,7 +54,8 @@ static double bytes_of(const gnomon_data_info *info, cli_form form)
 {
     if (form != CLI_FORM_DENSE && (info->access & GNOMON_ACCESS_SPARSE) != 0)
         return 32 * cli_entries(info);
-    return (double)info->rows * (double)info->cols * (double)gnomon_dtype_size(held_dtype(info));
+    return (double)info->rows * (double)info->cols *
+           (double)gnomon_dtype_size(cli_held_dtype(info));
 }
 
 static gnomon_join_points points_of(reading *r, const gnomon_data_info *info)
@@ -78,7 +63,7 @@ static gnomon_join_points points_of(reading *r, const gnomon_data_info *info)
     return (gnomon_join_points){.user = r,
                                 .rows = info->rows,
                                 .cols = info->cols,
-                                .dtype = held_dtype(info),
+                                .dtype = cli_held_dtype(info),
                                 .read = read_points};
 }
 
@@ -199,7 +184,7 @@ static int check_gathered(cli_join *j)
 static int check_row(cli_join *j, const char *path, const gnomon_data_info *info)
 {
     enum { LEAST = 64 }; /* rows in all */
-    const double row = (double)info->cols * (double)gnomon_dtype_size(held_dtype(info));
+    const double row = (double)info->cols * (double)gnomon_dtype_size(cli_held_dtype(info));
     if (LEAST * row <= (double)(j->app->memory - CLI_OVERHEAD_BYTES) / 2) return -1;
     return cli_fail(
         j->app, CLI_EXIT_MEMORY, "%s: points of %lld dimensions need %s", path,

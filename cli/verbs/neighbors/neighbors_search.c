@@ -16,13 +16,6 @@ static void account(double *sum, double *mark)
     *mark = now;
 }
 
-/* The type that a reader's points are held in. */
-static gnomon_dtype held_dtype(const gnomon_data_info *info)
-{
-    if ((info->access & GNOMON_ACCESS_SPARSE) != 0 && info->dtype != GNOMON_F32) return GNOMON_F64;
-    return info->dtype;
-}
-
 int cli_neighbors_fail(cli_neighbors *n, gnomon_status status)
 {
     const int queries = cli_error_about(n->app, "queries"), base = cli_error_about(n->app, "base");
@@ -95,7 +88,7 @@ static side side_of(const cli_neighbors *n, const char *path, gnomon_reader *rea
                   .info = info,
                   .sparse = form == CLI_FORM_ANY || (form == CLI_FORM_SPARSE && stored),
                   .left = INT64_MAX,
-                  .dtype = held_dtype(info)};
+                  .dtype = cli_held_dtype(info)};
 }
 
 static gnomon_status read_dense(side *s, piece *p)
