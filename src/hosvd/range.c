@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "hosvd/work.h"
-#include "linalg/blas.h"
+#include "linalg/spectrum.h"
 
 #include <math.h>
 
@@ -47,25 +47,16 @@ static bool tells_enough(const gnomon_hosvd_work *w, int64_t n, const double *s)
 static gnomon_status spectrum_of(gnomon_hosvd_work *w, int mode, int64_t n, const double *r,
                                  double *s, double *u)
 {
-    const int64_t count = gnomon_blas_svd_work(n);
-    double *vt = NULL, *copy = NULL, *work = NULL;
-    int *index = NULL;
+    bool converged = false;
+    double *vt = NULL;
     gnomon_status status =
         gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof *vt, "a small problem", &vt);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc(w->ctx, gnomon_times(n, n), sizeof *copy, "a small problem", &copy);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc(w->ctx, count, sizeof *work, "a small problem", &work);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc(w->ctx, gnomon_times(8, n), sizeof *index, "a small problem", &index);
-    if (status == GNOMON_OK && !gnomon_blas_svd(n, copy, r, s, u, vt, work, count, index))
+    if (status == GNOMON_OK) status = gnomon_square_svd(w->ctx, n, r, s, u, vt, &converged);
+    if (status == GNOMON_OK && !converged)
         status =
             gnomon_fail(w->ctx, GNOMON_ERROR_INTERNAL,
                         "the singular values of mode %d's range did not converge", w->name[mode]);
     gnomon_free(w->ctx, vt);
-    gnomon_free(w->ctx, copy);
-    gnomon_free(w->ctx, work);
-    gnomon_free(w->ctx, index);
     return status;
 }
 

@@ -56,20 +56,20 @@ gnomon_status gnomon_gram_spectrum(gnomon_context *ctx, int64_t n, double span, 
     return GNOMON_OK;
 }
 
-/* By r itself. */
-static gnomon_status decompose(gnomon_context *ctx, int64_t n, const double *r, double *s,
-                               double *u, double *vt, bool *converged)
+gnomon_status gnomon_square_svd(gnomon_context *ctx, int64_t n, const double *a, double *s,
+                                double *u, double *vt, bool *converged)
 {
     const int64_t count = gnomon_blas_svd_work(n);
     double *copy = NULL, *work = NULL;
     int *index = NULL;
+    *converged = false;
     gnomon_status status =
         gnomon_alloc(ctx, gnomon_times(n, n), sizeof *copy, "the small problem", &copy);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, count, sizeof *work, "the small problem", &work);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, gnomon_times(8, n), sizeof *index, "the small problem", &index);
-    if (status == GNOMON_OK) *converged = gnomon_blas_svd(n, copy, r, s, u, vt, work, count, index);
+    if (status == GNOMON_OK) *converged = gnomon_blas_svd(n, copy, a, s, u, vt, work, count, index);
     gnomon_free(ctx, copy);
     gnomon_free(ctx, work);
     gnomon_free(ctx, index);
@@ -82,7 +82,7 @@ gnomon_status gnomon_triangle_svd(gnomon_context *ctx, int64_t n, const double *
     memset(vt, 0, (size_t)(n * n) * sizeof *vt);
     gnomon_blas_gram(n, n, r, n, vt, n);
     GNOMON_TRY(gnomon_gram_spectrum(ctx, n, span, vt, s, converged));
-    if (!*converged) return decompose(ctx, n, r, s, u, vt, converged);
+    if (!*converged) return gnomon_square_svd(ctx, n, r, s, u, vt, converged);
     gnomon_blas_gemm(true, false, true, n, n, n, 1.0, r, n, vt, n, 0.0, u, n);
     for (int64_t i = 0; i < n * n; i++)
         u[i] /= s[i % n];

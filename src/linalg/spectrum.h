@@ -1,4 +1,4 @@
-/* linalg/spectrum.h: singular values and vectors of small problems by their Gram matrices.
+/* linalg/spectrum.h: singular values and vectors of small problems, also by their Gram matrices.
  *
  * The symmetric eigenproblem takes half the time of the singular value decomposition, and what it
  * loses is known: eigenvalues are wrong by a few units of 2^-53 of the largest one (backward
@@ -15,6 +15,11 @@
  * gram hold nothing. Errors: MEMORY, OVERFLOW. */
 gnomon_status gnomon_gram_spectrum(gnomon_context *ctx, int64_t n, double span, double *gram,
                                    double *s, bool *told);
+
+/* a (n x n, row-major) = U diag(s) Vt, s falling. *converged: whether LAPACK's iterations did; else
+ * s, u and vt hold nothing. Errors: as above. */
+gnomon_status gnomon_square_svd(gnomon_context *ctx, int64_t n, const double *a, double *s,
+                                double *u, double *vt, bool *converged);
 
 /* The triangle r (n x n, row-major, zeros below) = U diag(s) Vt, s falling: by R^T R where s[n - 1]
  * > span * s[0], with Vt orthogonal to rounding and the columns of U to that times 1 / span^2; else

@@ -50,35 +50,27 @@ int64_t gnomon_choose_rank(gnomon_factor *f, int64_t columns)
 #define SPAN 0x1p-14
 
 typedef struct workspace {
-    double *r, *m, *copy, *u, *vt, *work;
-    int *index;
+    double *r, *m, *u, *vt;
 } workspace;
 
 /* How P's rows are to be had for vt's: P is in B^T's place, or P = B^T r^-1, or vt has been divided
  * by r already. */
 typedef enum basis { HELD, IMPLIED, DIVIDED } basis;
 
-static gnomon_status allocate(gnomon_context *ctx, int64_t n, int64_t work, workspace *w)
+static gnomon_status allocate(gnomon_context *ctx, int64_t n, workspace *w)
 {
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof(double), "the small problem", &w->r));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof(double), "the small problem", &w->m));
-    GNOMON_TRY(
-        gnomon_alloc(ctx, gnomon_times(n, n), sizeof(double), "the small problem", &w->copy));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof(double), "the small problem", &w->u));
-    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof(double), "the small problem", &w->vt));
-    GNOMON_TRY(gnomon_alloc(ctx, work, sizeof(double), "the small problem", &w->work));
-    return gnomon_alloc(ctx, gnomon_times(8, n), sizeof(int), "the small problem", &w->index);
+    return gnomon_alloc(ctx, gnomon_times(n, n), sizeof(double), "the small problem", &w->vt);
 }
 
 static void release(gnomon_context *ctx, workspace *w)
 {
     gnomon_free(ctx, w->r);
     gnomon_free(ctx, w->m);
-    gnomon_free(ctx, w->copy);
     gnomon_free(ctx, w->u);
     gnomon_free(ctx, w->vt);
-    gnomon_free(ctx, w->work);
-    gnomon_free(ctx, w->index);
 }
 
 /* m (n x rank) = the first columns of x, or of its transpose, those with the other sign that 'down'
@@ -160,23 +152,28 @@ static gnomon_status by_gram(gnomon_factor *f, int64_t n, workspace *w, basis *p
     return GNOMON_OK;
 }
 
-static gnomon_status solve(gnomon_factor *f, int64_t n, int64_t work, workspace *w)
+/* R^T, by its own decomposition. */
+static gnomon_status by_triangle(gnomon_factor *f, int64_t n, workspace *w)
+{
+    bool converged;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++)
+            w->m[i * n + j] = w->r[j * n + i];
+    }
+    GNOMON_TRY(gnomon_square_svd(f->ctx, n, w->m, f->s, w->u, w->vt, &converged));
+    GNOMON_FAIL_IF(!converged, f->ctx, GNOMON_ERROR_INTERNAL,
+                   "the singular values of the %lld x %lld problem did not converge", (long long)n,
+                   (long long)n);
+    return GNOMON_OK;
+}
+
+static gnomon_status solve(gnomon_factor *f, int64_t n, workspace *w)
 {
     basis p;
     GNOMON_TRY(factor_bt(f, w, &p));
     f->out->orthonormalise_seconds += gnomon_lap(&f->clock);
     if (p == IMPLIED) GNOMON_TRY(by_gram(f, n, w, &p));
-    if (p != DIVIDED) {
-        for (int64_t i = 0; i < n; i++) {
-            for (int64_t j = 0; j < n; j++)
-                w->copy[i * n + j] = w->r[j * n + i];
-        }
-        GNOMON_FAIL_IF(
-            !gnomon_blas_svd(n, w->m, w->copy, f->s, w->u, w->vt, w->work, work, w->index), f->ctx,
-            GNOMON_ERROR_INTERNAL,
-            "the singular values of the %lld x %lld problem did not converge", (long long)n,
-            (long long)n);
-    }
+    if (p != DIVIDED) GNOMON_TRY(by_triangle(f, n, w));
     f->out->rank = gnomon_choose_rank(f, n);
     gnomon_status status = multiply_back(f, n, f->out->rank, p, w);
     f->out->small_seconds += gnomon_lap(&f->clock);
@@ -185,12 +182,12 @@ static gnomon_status solve(gnomon_factor *f, int64_t n, int64_t work, workspace 
 
 gnomon_status gnomon_small_svd(gnomon_factor *f)
 {
-    const int64_t n = f->q.cols, work = gnomon_blas_svd_work(n);
+    const int64_t n = f->q.cols;
     workspace w;
     memset(&w, 0, sizeof w);
     gnomon_status status = gnomon_alloc(f->ctx, n, sizeof *f->s, "singular values", &f->s);
-    if (status == GNOMON_OK) status = allocate(f->ctx, n, work, &w);
-    if (status == GNOMON_OK) status = solve(f, n, work, &w);
+    if (status == GNOMON_OK) status = allocate(f->ctx, n, &w);
+    if (status == GNOMON_OK) status = solve(f, n, &w);
     release(f->ctx, &w);
     return status;
 }
