@@ -212,52 +212,44 @@ static void cut_task(void *arg, int64_t task, int64_t number)
     }
 }
 
-/* Some rows of the only tile, through a stretch of columns. */
-static void own_task(void *arg, int64_t task, int64_t number)
+/* Panels [begin, end) of p, whole chunks, made in the slot and applied to the only tile. */
+static void own_panels(run *r, const gnomon_panels *p, int64_t begin, int64_t end, char *slot,
+                       char *sums)
 {
-    run *r = arg;
-    const gnomon_engine *e = r->e;
-    char *slot = slot_at(r, number);
-    const int64_t begin = cut_at(r, task, r->plan.cuts), end = cut_at(r, task + 1, r->plan.cuts);
-    gnomon_panels cut;
-    gnomon_panels_cut(&cut, r->kind, e->a, e->row + begin, end - begin, r->col, r->cols, false);
-    for (int64_t i = 0; i < cut.total; i++) {
-        gnomon_panel panel = gnomon_panels_at(&cut, i);
+    for (int64_t i = begin; i < end; i++) {
+        gnomon_panel panel = gnomon_panels_at(p, i);
         panel.data = slot + r->plan.tile_bytes;
         gnomon_panel_fill(r->kind, &panel);
-        if (i % cut.per_chunk == 0) pack(r, r->tile, panel.col, panel.cols, slot);
+        if (i % p->per_chunk == 0) pack(r, r->tile, panel.col, panel.cols, slot);
         const gnomon_tiles tiles = {1,
                                     slot,
                                     r->chunk * GNOMON_LANES,
-                                    sums_of(r, r->tile) +
-                                        (panel.row - e->row) * GNOMON_LANES * r->size,
+                                    sums + (panel.row - r->e->row) * GNOMON_LANES * r->size,
                                     r->plan.acc_bytes / r->size,
                                     slot + r->slot_bytes - r->plan.scratch};
         apply(r, &panel, 0, panel.rows, &tiles);
     }
 }
 
+/* Some rows of the only tile, through a stretch of columns. */
+static void own_task(void *arg, int64_t task, int64_t number)
+{
+    run *r = arg;
+    const gnomon_engine *e = r->e;
+    const int64_t begin = cut_at(r, task, r->plan.cuts), end = cut_at(r, task + 1, r->plan.cuts);
+    gnomon_panels cut;
+    gnomon_panels_cut(&cut, r->kind, e->a, e->row + begin, end - begin, r->col, r->cols, false);
+    own_panels(r, &cut, 0, cut.total, slot_at(r, number), sums_of(r, r->tile));
+}
+
 /* The sums of a chunk of the only tile. */
 static void chunk_task(void *arg, int64_t task, int64_t number)
 {
     run *r = arg;
-    const gnomon_engine *e = r->e;
-    const int64_t begin = (r->first + task) * r->own.per_chunk, end = begin + r->own.per_chunk;
-    char *slot = slot_at(r, number), *part = r->parts + task * r->plan.acc_bytes;
+    const int64_t begin = (r->first + task) * r->own.per_chunk;
+    char *part = r->parts + task * r->plan.acc_bytes;
     memset(part, 0, (size_t)r->plan.acc_bytes);
-    for (int64_t i = begin; i < end; i++) {
-        gnomon_panel panel = gnomon_panels_at(&r->own, i);
-        panel.data = slot + r->plan.tile_bytes;
-        gnomon_panel_fill(r->kind, &panel);
-        if (i == begin) pack(r, r->tile, panel.col, panel.cols, slot);
-        const gnomon_tiles tiles = {1,
-                                    slot,
-                                    r->chunk * GNOMON_LANES,
-                                    part + (panel.row - e->row) * GNOMON_LANES * r->size,
-                                    r->plan.acc_bytes / r->size,
-                                    slot + r->slot_bytes - r->plan.scratch};
-        apply(r, &panel, 0, panel.rows, &tiles);
-    }
+    own_panels(r, &r->own, begin, begin + r->own.per_chunk, slot_at(r, number), part);
 }
 
 /* The round's sums of some rows join the others, in the chunks' order. */
@@ -366,17 +358,22 @@ static int64_t stretch(const run *r)
     return chunks < 1 ? r->panels->chunk : (int64_t)chunks * r->panels->chunk;
 }
 
+/* The only tile, with sums of its own where the caller has none. */
+static void begin_only(run *r, int64_t tile)
+{
+    r->tile = tile;
+    r->tiles = 1;
+    if (r->e->sums) return;
+    r->sums_first = tile;
+    clear_task(r, 0, 0);
+}
+
 /* The only tile through all columns. */
 static gnomon_status run_own_rows(run *r, int64_t tile, int64_t total)
 {
     gnomon_engine *e = r->e;
     const int64_t step = stretch(r), last = e->col + e->cols;
-    r->tile = tile;
-    r->tiles = 1;
-    if (!e->sums) {
-        r->sums_first = tile;
-        clear_task(r, 0, 0);
-    }
+    begin_only(r, tile);
     for (r->col = e->col; r->col < last; r->col += r->cols) {
         /* chunks begin at multiples: only the last column may end within one */
         r->cols = gnomon_min(step - r->col % r->panels->chunk, last - r->col);
@@ -394,17 +391,10 @@ static gnomon_status run_own_chunks(run *r, int64_t tile, int64_t total)
 {
     gnomon_engine *e = r->e;
     const int64_t chunks = r->own.chunks;
-    /* without a listener there is nothing to stop for */
-    const int64_t most = e->ctx->progress ? stretch(r) / r->own.chunk : r->plan.own_chunks;
-    const int64_t round = gnomon_min(r->plan.own_chunks, most);
+    const int64_t round = gnomon_min(r->plan.own_chunks, stretch(r) / r->own.chunk);
     GNOMON_TRY(gnomon_alloc(e->ctx, r->plan.own_chunks, (size_t)r->plan.acc_bytes,
                             "the sums of chunks", &r->parts));
-    r->tile = tile;
-    r->tiles = 1;
-    if (!e->sums) {
-        r->sums_first = tile;
-        clear_task(r, 0, 0);
-    }
+    begin_only(r, tile);
     for (r->first = 0; r->first < chunks; r->first += r->count) {
         const double share = (double)r->first / (double)chunks;
         GNOMON_TRY(gnomon_engine_report(e, (int64_t)(share * (double)total), total));
