@@ -159,6 +159,16 @@ static gnomon_status check_sparse(gnomon_lsh *index)
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_lsh_check_count(gnomon_lsh *index, int64_t n)
+{
+    const int64_t most = UINT32_MAX - 1;
+    GNOMON_FAIL_IF(n > most - index->points, index->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("points") " has %" PRId64 " rows and the index %" PRId64
+                                        " points; an index holds at most 2^32 - 2",
+                   n, index->points);
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *points)
 {
     gnomon_context *ctx = index->ctx;
@@ -171,12 +181,7 @@ gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *po
         GNOMON_TRY(gnomon_check_rows(ctx, points->dense, "points", 0));
     if (points->sparse && gnomon_metric_is(metric, GNOMON_METRIC_WEIGHTS))
         GNOMON_TRY(gnomon_weights_check(ctx, points->sparse, "points"));
-    const int64_t most = UINT32_MAX - 1, n = gnomon_points_rows(points);
-    GNOMON_FAIL_IF(n > most - index->points, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("points") " has %" PRId64 " rows and the index %" PRId64
-                                        " points; an index holds at most 2^32 - 2",
-                   n, index->points);
-    return GNOMON_OK;
+    return gnomon_lsh_check_count(index, gnomon_points_rows(points));
 }
 
 static gnomon_status append_sets(gnomon_lsh *index, const gnomon_csr *points, gnomon_sets *out)

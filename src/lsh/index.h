@@ -100,6 +100,8 @@ static inline bool gnomon_lsh_is_sparse(const gnomon_lsh *index)
 /* ---- index.c ---- */
 /* What an addition refuses. */
 gnomon_status gnomon_lsh_check_points(gnomon_lsh *index, const gnomon_points *points);
+/* Fails where so many more points are more than an index holds. */
+gnomon_status gnomon_lsh_check_count(gnomon_lsh *index, int64_t n);
 /* Fails where the index holds points of the other form, sparse or dense. */
 gnomon_status gnomon_lsh_check_form(gnomon_context *ctx, const gnomon_lsh *index,
                                     const gnomon_points *points, const char *name);

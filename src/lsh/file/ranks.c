@@ -72,10 +72,9 @@ static gnomon_status make(void *user, int64_t piece, const void **data, int64_t 
     const gnomon_matrix m = gnomon_matrix_rowmajor(b->body, b->points->dtype, rows, b->t.cols);
     const gnomon_points some = {&m, NULL};
     GNOMON_TRY(b->points->read(b->points->user, first, &m));
-    /* first, as it knows where the piece begins */
     if (!gnomon_metric_takes(b->shape->options.metric, GNOMON_POINTS_BITS))
         GNOMON_TRY(gnomon_check_rows(b->ctx, &m, "points", first));
-    GNOMON_TRY(gnomon_lsh_check_points(b->shape, &some));
+    GNOMON_TRY(gnomon_hasher_check(b->ctx, b->shape->hasher, &some, "points"));
     GNOMON_TRY(gnomon_lsh_keys(b->ctx, b->shape, &some, keys_in(b, b->body, rows)));
     *data = b->body;
     *bytes = bytes_of(b, rows);

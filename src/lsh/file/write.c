@@ -253,18 +253,26 @@ static gnomon_status open_keys(gnomon_lsh_builder *b)
                         &b->keys);
 }
 
-/* Keys of points that are in the file already and are counted here. */
+/* Takes points [at, at + n) of those that have these keys, of 'rows' points a table: they are in
+ * the file already and are counted here. */
+static void take_keys(gnomon_lsh_builder *b, const uint64_t *keys, int64_t rows, int64_t at,
+                      int64_t n)
+{
+    for (int64_t t = 0; t < b->shape->options.tables; t++)
+        memcpy(b->keys + t * b->capacity + b->waiting, keys + t * rows + at,
+               (size_t)n * sizeof *keys);
+    b->waiting += n;
+    b->shape->points += n;
+}
+
 static gnomon_status add_keys(gnomon_lsh_builder *b, const gnomon_points *points)
 {
     const int64_t n = gnomon_points_rows(points), tables = b->shape->options.tables;
     uint64_t *keys = NULL;
     GNOMON_TRY(gnomon_alloc(b->ctx, gnomon_times(n, tables), sizeof *keys, "keys", &keys));
     const gnomon_status status = gnomon_lsh_keys(b->ctx, b->shape, points, keys);
-    for (int64_t t = 0; t < tables && status == GNOMON_OK; t++)
-        memcpy(b->keys + t * b->capacity + b->waiting, keys + t * n, (size_t)n * sizeof *keys);
+    if (status == GNOMON_OK) take_keys(b, keys, n, 0, n);
     gnomon_free(b->ctx, keys);
-    b->waiting += n;
-    b->shape->points += n;
     return status;
 }
 
@@ -351,18 +359,13 @@ gnomon_lsh *gnomon_lsh_builder_shape(const gnomon_lsh_builder *b)
 gnomon_status gnomon_lsh_builder_take(gnomon_lsh_builder *b, const gnomon_matrix *m,
                                       const uint64_t *keys)
 {
-    const gnomon_points points = {m, NULL};
-    GNOMON_TRY(gnomon_lsh_check_points(b->shape, &points));
+    GNOMON_TRY(gnomon_lsh_check_count(b->shape, m->rows));
     gnomon_status status = b->keys ? GNOMON_OK : open_keys(b);
     if (status == GNOMON_OK) status = write_points(b, m, -1);
     for (int64_t at = 0; at < m->rows && status == GNOMON_OK;) {
         const int64_t left = m->rows - at, room = b->capacity - b->waiting;
         const int64_t here = left < room ? left : room;
-        for (int64_t t = 0; t < b->shape->options.tables; t++)
-            memcpy(b->keys + t * b->capacity + b->waiting, keys + t * m->rows + at,
-                   (size_t)here * sizeof *keys);
-        b->waiting += here;
-        b->shape->points += here;
+        take_keys(b, keys, m->rows, at, here);
         at += here;
         if (b->waiting == b->capacity) status = end_run(b);
     }
