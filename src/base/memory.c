@@ -87,6 +87,19 @@ gnomon_status gnomon_grow(gnomon_context *ctx, void *pointer, int64_t old_count,
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_renew(gnomon_context *ctx, void *pointer, int64_t *room, int64_t new_count,
+                           size_t size, const char *what)
+{
+    void *old;
+    if (new_count >= 0 && new_count <= *room) return GNOMON_OK;
+    memcpy(&old, pointer, sizeof old);
+    gnomon_free(ctx, old); /* first: both need not be there at once */
+    *room = 0;
+    GNOMON_TRY(gnomon_alloc(ctx, new_count, size, what, pointer));
+    *room = new_count;
+    return GNOMON_OK;
+}
+
 void gnomon_free(gnomon_context *ctx, void *pointer)
 {
     if (!pointer) return;

@@ -29,6 +29,10 @@ gnomon_status gnomon_alloc_zero(gnomon_context *ctx, int64_t count, size_t size,
  * *pointer is as before. */
 gnomon_status gnomon_grow(gnomon_context *ctx, void *pointer, int64_t old_count, int64_t new_count,
                           size_t size, const char *what);
+/* Room for new_count elements, *room of which are there: the block stays where it has them, else
+ * another one takes its place, and what it held is lost. On failure *pointer is NULL, *room 0. */
+gnomon_status gnomon_renew(gnomon_context *ctx, void *pointer, int64_t *room, int64_t new_count,
+                           size_t size, const char *what);
 /* Most of a block will be used soon: the system may give it large pages, whose first use takes less
  * time. A hint, not given for memory of the caller's allocator. */
 void gnomon_expect_use(gnomon_context *ctx, void *pointer, int64_t bytes);

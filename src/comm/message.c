@@ -104,17 +104,11 @@ gnomon_status gnomon_message_receive(gnomon_context *ctx, const gnomon_comm *com
     GNOMON_TRY(get(ctx, comm, from, &h, sizeof h));
     GNOMON_TRY(check(ctx, comm, &h, from, kind));
     const int64_t room = gnomon_plus(h.bytes, 1); /* a text's end */
-    if (room < 0 || room > message->room) {
-        gnomon_free(ctx, message->data);
-        message->data = NULL;
-        message->room = 0;
-        /* it can't be passed over, so that nothing behind it can be read either */
-        GNOMON_FAIL_IF(gnomon_alloc(ctx, room, 1, "a message", &message->data) != GNOMON_OK, ctx,
-                       GNOMON_ERROR_COMM,
-                       "rank %d has no memory for a message of %" PRId64 " bytes of rank %d",
-                       comm->rank, h.bytes, from);
-        message->room = room;
-    }
+    /* it can't be passed over, so that nothing behind it can be read either */
+    GNOMON_FAIL_IF(
+        gnomon_renew(ctx, &message->data, &message->room, room, 1, "a message") != GNOMON_OK, ctx,
+        GNOMON_ERROR_COMM, "rank %d has no memory for a message of %" PRId64 " bytes of rank %d",
+        comm->rank, h.bytes, from);
     GNOMON_TRY(get(ctx, comm, from, message->data, h.bytes));
     GNOMON_FAIL_IF(h.body_sum != XXH3_64bits(message->data, (size_t)h.bytes), ctx,
                    GNOMON_ERROR_DATA, "a message of rank %d is damaged: its body", from);

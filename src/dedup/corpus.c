@@ -646,14 +646,9 @@ gnomon_status gnomon_corpus_next(gnomon_corpus *c, gnomon_documents *out, const 
     const int64_t n = c->count;
     gnomon_free(c->ctx, (void *)c->name_list);
     c->name_list = NULL;
-    if (n >= c->offset_room) { /* also where there are none: nothing is added to NULL */
-        gnomon_free(c->ctx, c->offsets);
-        c->offsets = NULL;
-        c->offset_room = 0;
-        GNOMON_TRY(gnomon_alloc(c->ctx, gnomon_times(4, n + 1), sizeof *c->offsets, "documents",
-                                &c->offsets));
-        c->offset_room = n + 1;
-    }
+    /* also where there are none: nothing is added to NULL */
+    GNOMON_TRY(gnomon_renew(c->ctx, &c->offsets, &c->offset_room, n + 1, 4 * sizeof *c->offsets,
+                            "documents"));
     if (c->options.names) {
         GNOMON_TRY(gnomon_alloc(c->ctx, n, sizeof *c->name_list, "names", &c->name_list));
         GNOMON_TRY(name_documents(c));

@@ -463,12 +463,8 @@ static gnomon_status hold_slice(gnomon_dedup *d, int64_t count, int64_t numbers,
                                 &s->small));
     if (numbers > s->number_room) {
         const int64_t room = gnomon_max(numbers, gnomon_min(most, 2 * numbers));
-        gnomon_free(d->ctx, s->numbers);
-        s->numbers = NULL;
-        s->number_room = 0;
-        GNOMON_TRY(gnomon_alloc(d->ctx, gnomon_times(2, room), sizeof *s->numbers, "n-grams",
-                                &s->numbers));
-        s->number_room = room;
+        GNOMON_TRY(gnomon_renew(d->ctx, &s->numbers, &s->number_room, room, 2 * sizeof *s->numbers,
+                                "n-grams"));
     }
     if (count > s->room) {
         gnomon_free(d->ctx, s->places);

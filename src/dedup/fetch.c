@@ -66,12 +66,8 @@ gnomon_status gnomon_fetch_some(gnomon_fetch *f, const uint32_t *documents, int6
         return GNOMON_OK;
     }
     if (total > f->arena_room) {
-        gnomon_free(d->ctx, f->arena);
-        f->arena = NULL;
-        f->arena_room = 0;
         const int64_t room = gnomon_max(total, gnomon_min(f->most, d->sets.size));
-        GNOMON_TRY(gnomon_alloc(d->ctx, room, 1, "sets", &f->arena));
-        f->arena_room = room;
+        GNOMON_TRY(gnomon_renew(d->ctx, &f->arena, &f->arena_room, room, 1, "sets"));
     }
     return read_sets(f, *taken);
 }

@@ -69,20 +69,11 @@ static void sort_row(void *arg, int64_t task, int worker)
 static gnomon_status sort_band(gnomon_join_state *join, int64_t rows)
 {
     gnomon_context *ctx = join->ctx;
-    if (join->starts_room < rows + 1) {
-        gnomon_free(ctx, join->starts);
-        join->starts = NULL;
-        join->starts_room = 0;
-        GNOMON_TRY(gnomon_alloc(ctx, rows + 1, sizeof *join->starts, "rows", &join->starts));
-        join->starts_room = rows + 1;
-    }
-    if (join->sorted_room < join->count) {
-        gnomon_free(ctx, join->sorted);
-        join->sorted = NULL;
-        join->sorted_room = 0;
-        GNOMON_TRY(gnomon_alloc(ctx, join->room, sizeof *join->sorted, "pairs", &join->sorted));
-        join->sorted_room = join->room;
-    }
+    GNOMON_TRY(gnomon_renew(ctx, &join->starts, &join->starts_room, rows + 1, sizeof *join->starts,
+                            "rows"));
+    if (join->sorted_room < join->count)
+        GNOMON_TRY(gnomon_renew(ctx, &join->sorted, &join->sorted_room, join->room,
+                                sizeof *join->sorted, "pairs"));
     int64_t *starts = join->starts;
     memset(starts, 0, (size_t)(rows + 1) * sizeof *starts);
     for (int64_t at = 0; at < join->count; at++)

@@ -150,14 +150,8 @@ static gnomon_status convert(krylov *k)
     const int64_t count = a->offsets[a->rows] - a->offsets[0];
     k->piece_values = a->values;
     if ((a->dtype == GNOMON_F64) == k->f->f64) return GNOMON_OK;
-    if (count > k->values_room) {
-        gnomon_free(k->f->ctx, k->values);
-        k->values = NULL;
-        k->values_room = 0;
-        GNOMON_TRY(gnomon_alloc(k->f->ctx, count, gnomon_tall_size(k->f->f64), "sparse values",
-                                &k->values));
-        k->values_room = count;
-    }
+    GNOMON_TRY(gnomon_renew(k->f->ctx, &k->values, &k->values_room, count,
+                            gnomon_tall_size(k->f->f64), "sparse values"));
     for (int64_t i = 0; i < count; i++) {
         if (k->f->f64)
             ((double *)k->values)[i] = (double)((const float *)a->values)[i];

@@ -234,13 +234,8 @@ static gnomon_status next_sparse(gnomon_row_source *s, gnomon_piece *piece)
         return GNOMON_OK;
     values_task t = {.s = s, .a = a, .dtype = dtype};
     t.count = a->offsets[a->rows] - a->offsets[0];
-    if (t.count > s->buffer_numbers) {
-        gnomon_free(s->ctx, s->buffer);
-        s->buffer = NULL;
-        s->buffer_numbers = 0;
-        GNOMON_TRY(gnomon_alloc(s->ctx, t.count, sizeof(double), "sparse values", &s->buffer));
-        s->buffer_numbers = t.count;
-    }
+    GNOMON_TRY(gnomon_renew(s->ctx, &s->buffer, &s->buffer_numbers, t.count, sizeof(double),
+                            "sparse values"));
     gnomon_parallel(s->ctx, gnomon_ceil_div(t.count, VALUES), convert_values, &t);
     a->values = s->buffer;
     a->dtype = dtype;

@@ -11,8 +11,8 @@ import sys
 
 sources = sys.argv[1]
 # which arguments are sizes, by the function's name
-calls = {"gnomon_alloc": [1], "gnomon_alloc_zero": [1], "gnomon_grow": [3], "malloc": [0], "calloc": [0, 1],
-         "realloc": [1], "aligned_alloc": [1]}
+calls = {"gnomon_alloc": [1], "gnomon_alloc_zero": [1], "gnomon_grow": [3], "gnomon_renew": [3], "malloc": [0],
+         "calloc": [0, 1], "realloc": [1], "aligned_alloc": [1]}
 
 
 def arguments_of(text, start):

@@ -137,13 +137,7 @@ static gnomon_status meet_block(containing *c)
         c->places[s] = total;
         total += gnomon_set_count(c->scan.fetch.sets[s]);
     }
-    if (total > c->room) {
-        gnomon_free(d->ctx, c->lists);
-        c->lists = NULL;
-        c->room = 0;
-        GNOMON_TRY(gnomon_alloc(d->ctx, total, sizeof *c->lists, "lists of sets", &c->lists));
-        c->room = total;
-    }
+    GNOMON_TRY(gnomon_renew(d->ctx, &c->lists, &c->room, total, sizeof *c->lists, "lists of sets"));
     gnomon_parallel(d->ctx, gnomon_ceil_div(c->count, TASK), look_up, c);
     for (int64_t s = 0; s < c->count; s++)
         GNOMON_TRY(meet(c, c->first + s, c->lists + c->places[s],

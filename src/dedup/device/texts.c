@@ -217,14 +217,8 @@ static gnomon_status make_own(sending *s)
         room += gnomon_ngrams_most(&d->ngrams, s->from->text + begin, s->from->ends[i] - begin);
         s->own[s->own_count++] = at;
     }
-    if (room > p->number_room) {
-        gnomon_free(d->ctx, p->numbers);
-        p->numbers = NULL;
-        p->number_room = 0;
-        GNOMON_TRY(gnomon_alloc(d->ctx, gnomon_times(2, room), sizeof *p->numbers, "n-grams",
-                                &p->numbers));
-        p->number_room = room;
-    }
+    GNOMON_TRY(gnomon_renew(d->ctx, &p->numbers, &p->number_room, room, 2 * sizeof *p->numbers,
+                            "n-grams"));
     gnomon_parallel(d->ctx, s->own_count, make_one, s);
     return GNOMON_OK;
 }

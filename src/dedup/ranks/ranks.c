@@ -124,14 +124,7 @@ static gnomon_status send_sets(gnomon_dedup *d, int64_t bytes)
 
 static gnomon_status make_room(gnomon_dedup *d, int64_t bytes)
 {
-    gnomon_dedup_ranks *r = &d->ranks;
-    if (bytes <= r->room) return GNOMON_OK;
-    gnomon_free(d->ctx, r->body);
-    r->body = NULL;
-    r->room = 0;
-    GNOMON_TRY(gnomon_alloc(d->ctx, bytes, 1, "sets for rank 0", &r->body));
-    r->room = bytes;
-    return GNOMON_OK;
+    return gnomon_renew(d->ctx, &d->ranks.body, &d->ranks.room, bytes, 1, "sets for rank 0");
 }
 
 gnomon_status gnomon_dedup_ranks_send(gnomon_dedup *d, int64_t count, const int64_t *counts,

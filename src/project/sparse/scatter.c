@@ -99,13 +99,8 @@ static gnomon_status make_lists(scatter_run *r)
         for (int64_t t = 0; t < r->tasks; t++)
             r->task_entry[t + 1] = r->task_entry[t] + r->task_found[t];
         const int64_t needed = r->task_entry[r->tasks];
-        if (needed > r->entries_room) {
-            gnomon_free(s->ctx, r->entries);
-            r->entries_room = 0;
-            GNOMON_TRY(gnomon_alloc(s->ctx, needed, sizeof *r->entries, "the nonzeros of columns",
-                                    &r->entries));
-            r->entries_room = needed;
-        }
+        GNOMON_TRY(gnomon_renew(s->ctx, &r->entries, &r->entries_room, needed, sizeof *r->entries,
+                                "the nonzeros of columns"));
         gnomon_in_slots(s->ctx, r->slots, r->tasks, list_task, r);
         again = false;
         for (int64_t t = 0; t < r->tasks; t++) {

@@ -278,6 +278,38 @@ static void nothing_allocated_is_null(void **state)
     gnomon_context_destroy(ctx);
 }
 
+static void rooms_are_renewed(void **state)
+{
+    (void)state;
+    counting c = {.fail_at = -1};
+    const gnomon_allocator allocator = {&c, counting_allocate, counting_release};
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx;
+    o.allocator = &allocator;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    const int64_t before = c.live_blocks;
+    int64_t room = 0, *p = NULL;
+    assert_int_equal(gnomon_renew(ctx, &p, &room, 0, sizeof *p, "x"), GNOMON_OK);
+    assert_null(p);
+    assert_int_equal(gnomon_renew(ctx, &p, &room, 5, sizeof *p, "x"), GNOMON_OK);
+    const int64_t *held = p;
+    p[4] = 7;
+    assert_int_equal(gnomon_renew(ctx, &p, &room, 5, sizeof *p, "x"), GNOMON_OK);
+    assert_ptr_equal(p, held);
+    assert_int_equal(p[4], 7);
+    assert_int_equal(gnomon_renew(ctx, &p, &room, 600, sizeof *p, "x"), GNOMON_OK);
+    assert_int_equal(room, 600);
+    p[599] = 7;
+    assert_int_equal(c.live_blocks, before + 1);
+    c.fail_at = c.calls;
+    assert_int_equal(gnomon_renew(ctx, &p, &room, 601, sizeof *p, "x"), GNOMON_ERROR_MEMORY);
+    assert_true(p == NULL && room == 0 && c.live_blocks == before);
+    assert_int_equal(gnomon_renew(ctx, &p, &room, 9, sizeof *p, "x"), GNOMON_OK);
+    assert_int_equal(gnomon_renew(ctx, &p, &room, -1, sizeof *p, "x"), GNOMON_ERROR_OVERFLOW);
+    assert_true(p == NULL && room == 0 && c.live_blocks == before);
+    gnomon_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,7 +317,7 @@ int main(void)
         cmocka_unit_test(dtypes_are_pinned),           cmocka_unit_test(options_are_checked),
         cmocka_unit_test(a_context_holds_its_options), cmocka_unit_test(error_texts),
         cmocka_unit_test(sizes_are_checked),           cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(nothing_allocated_is_null),
+        cmocka_unit_test(nothing_allocated_is_null),   cmocka_unit_test(rooms_are_renewed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
