@@ -141,15 +141,7 @@ static __global__ void __launch_bounds__(across<LOG2>::block, 1024 / across<LOG2
                 float v[32];
                 load<LOG2>(sum, point, q0 + ((int64_t)u << LOG2), t, sign[(int64_t)u << LOG2 >> 5],
                            v);
-                levels<32, 0, 5>(v);
-                L::put_outer(v, shared, t);
-            }
-            __syncthreads();
-            L::middle(shared, t);
-            __syncthreads();
-            if constexpr (L::left > 0) {
-                L::rest(shared, t);
-                __syncthreads();
+                transform<LOG2, POINTS>(v, shared, t);
             }
 #pragma unroll
             for (int r = 0; r < ROWS; r++)

@@ -120,20 +120,6 @@ static __device__ __forceinline__ void load_signed(const four<T> *stage, uint32_
     }
 }
 
-template <int LOG2> static __device__ __forceinline__ void transform(float *v, float *shared, int t)
-{
-    using L = lanes<LOG2, 1>;
-    levels<32, 0, 5>(v);
-    L::put_outer(v, shared, t);
-    sync_points<LOG2, 1>();
-    L::middle(shared, t);
-    sync_points<LOG2, 1>();
-    if constexpr (L::left > 0) {
-        L::rest(shared, t);
-        sync_points<LOG2, 1>();
-    }
-}
-
 /* Row codes: the byte at which the element lies; from bit 16 on the signs (-1)^popcount((sample >>
  * c) & block) of 16 blocks; in bit 0 whether those of the segment's other half are their opposites.
  */
@@ -247,7 +233,7 @@ static __global__ void __launch_bounds__(layout<LOG2>::block, 512 / layout<LOG2>
             bring(u);
             word = sign[(int64_t)u << LOG2 >> 5];
         }
-        transform<LOG2>(v, shared, t);
+        transform<LOG2, 1>(v, shared, t);
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             const uint32_t code = code_at(r);

@@ -191,13 +191,30 @@ template <int LOG2, int POINTS> struct lanes {
     }
 };
 
-/* Waits for the threads of one lone point: a warp where LOG2 is 10. */
+/* Waits for the threads of one lone point (a warp where LOG2 is 10), or of all points. */
 template <int LOG2, int POINTS> static __device__ __forceinline__ void sync_points()
 {
     if constexpr (LOG2 == 10 && POINTS == 1)
         __syncwarp();
     else
         __syncthreads();
+}
+
+/* All levels of what a thread has, before the outer ones, in registers. The result is in shared
+ * memory for all threads. */
+template <int LOG2, int POINTS>
+static __device__ __forceinline__ void transform(float *v, float *shared, int t)
+{
+    using L = lanes<LOG2, POINTS>;
+    levels<32, 0, 5>(v);
+    L::put_outer(v, shared, t);
+    sync_points<LOG2, POINTS>();
+    L::middle(shared, t);
+    sync_points<LOG2, POINTS>();
+    if constexpr (L::left > 0) {
+        L::rest(shared, t);
+        sync_points<LOG2, POINTS>();
+    }
 }
 
 /* Where the signs lie that a lane holds for its warp's elements; bits of element (j, u) are taken
