@@ -186,13 +186,10 @@ static __global__ void __launch_bounds__(shape<LOG2, POINTS>::block,
         levels<32, 0, 5>(x);
         const int64_t words = block << LOG2 >> 5;
         const uint32_t word =
-            gcu_call(l.a.stream, 0,
-                     (uint64_t)(words + (POINTS > 1 ? sign_word_across<LOG2>(threadIdx.x % 32, t)
-                                                    : sign_word<LOG2>(t))))
-                .x;
+            gcu_call(l.a.stream, 0, (uint64_t)(words + L::sign_word(threadIdx.x % 32, t))).x;
 #pragma unroll
         for (int j = 0; j < 8; j++) {
-            const uint32_t bits = POINTS > 1 ? signs_of_across(word, t, j) : signs_of(word, t, j);
+            const uint32_t bits = L::signs_of(word, t, j);
 #pragma unroll
             for (int u = 0; u < 4; u++)
                 x[4 * j + u] = with_sign(x[4 * j + u], bits, u);

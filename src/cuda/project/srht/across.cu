@@ -42,7 +42,7 @@ static __device__ __forceinline__ void load(const srht_sum &sum, int64_t point, 
     }
 #pragma unroll
     for (int j = 0; j < 8; j++) {
-        const uint32_t bits = signs_of_across(word, t, j);
+        const uint32_t bits = L::signs_of(word, t, j);
 #pragma unroll
         for (int u = 0; u < 4; u++)
             v[4 * j + u] = with_sign(v[4 * j + u], bits, u);
@@ -129,7 +129,7 @@ static __global__ void __launch_bounds__(across<LOG2>::block, 1024 / across<LOG2
     y.beta = sum.out.beta;
     y.exact = y.beta == 0.0 && (double)(float)y.factor == y.factor;
 
-    const uint32_t *const sign = sum.sign + (q0 >> 5) + sign_word_across<LOG2>(threadIdx.x % 32, t);
+    const uint32_t *const sign = sum.sign + (q0 >> 5) + L::sign_word(threadIdx.x % 32, t);
     for (int64_t group = first_group; group < groups; group += point_blocks) {
         const int64_t point0 = sum.point + group * POINTS, point = point0 + p;
         float acc[ROWS ? ROWS : 1];

@@ -112,7 +112,7 @@ static __device__ __forceinline__ void load_signed(const four<T> *stage, uint32_
     constexpr int threads = (1 << LOG2) / 32;
 #pragma unroll
     for (int j = 0; j < 8; j++) {
-        const uint32_t bits = signs_of(word, t, j);
+        const uint32_t bits = lanes<LOG2, 1>::signs_of(word, t, j);
         const four<T> x = stage[j * threads + t];
 #pragma unroll
         for (int u = 0; u < 4; u++)
@@ -179,7 +179,8 @@ static __global__ void __launch_bounds__(layout<LOG2>::block, 512 / layout<LOG2>
     const int64_t all = (sum.x.block_cols - q0 + (1 << LOG2) - 1) >> LOG2;
     const int blocks = (int)(all < 1 << SRHT_SEGMENT_LOG2 ? all : 1 << SRHT_SEGMENT_LOG2);
     const int64_t end = sum.point + sum.points;
-    const uint32_t *const sign = sum.sign + (q0 >> 5) + sign_word<LOG2>(t);
+    const uint32_t *const sign =
+        sum.sign + (q0 >> 5) + lanes<LOG2, 1>::sign_word(threadIdx.x % 32, t);
 
     /* many codes lie in shared memory, each written and read by its own thread */
     constexpr bool kept = ROWS <= 16;

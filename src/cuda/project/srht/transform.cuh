@@ -189,6 +189,26 @@ template <int LOG2, int POINTS> struct lanes {
             }
         }
     }
+
+    /* Where the signs lie that a lane holds for its warp's elements; bits of element (j, u) are
+     * taken by signs_of. With several points the warp's threads of a point are within 8 adjacent
+     * ones, so lane j holds the word of register 4 j. */
+    static __device__ __forceinline__ int sign_word(int lane, int t)
+    {
+        if constexpr (POINTS == 1)
+            return lane / 4 * ((1 << LOG2) / 256) + t / 32 * 4 + t % 4;
+        else
+            return ((lane & 7) << (LOG2 - 3) | t << 2) >> 5;
+    }
+
+    /* The signs of register 4 j ... 4 j + 3 in the lowest bits. */
+    static __device__ __forceinline__ uint32_t signs_of(uint32_t word, int t, int j)
+    {
+        if constexpr (POINTS == 1)
+            return __shfl_sync(0xFFFFFFFFu, word, j * 4 + (t & 31) / 8) >> (t % 8 * 4);
+        else
+            return __shfl_sync(0xFFFFFFFFu, word, j) >> (t % 8 * 4);
+    }
 };
 
 /* Waits for the threads of one lone point (a warp where LOG2 is 10), or of all points. */
@@ -215,31 +235,6 @@ static __device__ __forceinline__ void transform(float *v, float *shared, int t)
         L::rest(shared, t);
         sync_points<LOG2, POINTS>();
     }
-}
-
-/* Where the signs lie that a lane holds for its warp's elements; bits of element (j, u) are taken
- * by signs_of. One point. */
-template <int LOG2> static __device__ __forceinline__ int sign_word(int t)
-{
-    return (t & 31) / 4 * ((1 << LOG2) / 256) + t / 32 * 4 + t % 4;
-}
-
-/* The signs of register 4 j ... 4 j + 3 in the lowest bits. */
-static __device__ __forceinline__ uint32_t signs_of(uint32_t word, int t, int j)
-{
-    return __shfl_sync(0xFFFFFFFFu, word, j * 4 + (t & 31) / 8) >> (t % 8 * 4);
-}
-
-/* The same where lanes are points first: the warp's threads of a point are within 8 adjacent ones,
- * so lane j holds the word of register 4 j. */
-template <int LOG2> static __device__ __forceinline__ int sign_word_across(int lane, int t)
-{
-    return ((lane & 7) << (LOG2 - 3) | t << 2) >> 5;
-}
-
-static __device__ __forceinline__ uint32_t signs_of_across(uint32_t word, int t, int j)
-{
-    return __shfl_sync(0xFFFFFFFFu, word, j) >> (t % 8 * 4);
 }
 
 static __device__ __forceinline__ float with_sign(float x, uint32_t bits, int u)
