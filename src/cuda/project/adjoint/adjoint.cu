@@ -40,7 +40,7 @@ static cudaError_t run_level(gcu_level *l, const gnomon_simple *a, const gcu_adj
     case GCU_ADJOINT_HADAMARD:
         if (t->f64 || !gcu_adjoint_hadamard_supported(a))
             return gcu_adjoint_dense(*l, t->f64, t->stream);
-        return gcu_adjoint_hadamard(*l, lists, t->gpu->sms, t->stream);
+        return gcu_adjoint_hadamard(*l, a, lists, t->gpu->sms, t->stream);
     }
     return cudaErrorNotSupported;
 }

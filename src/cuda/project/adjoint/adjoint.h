@@ -36,7 +36,8 @@ cudaError_t gcu_adjoint_lists(const gcu_level &level, const gnomon_simple *a, bo
 /* srht in fp32, in one pass over X; 'work' holds the rows in their order. Not for many rows. */
 bool gcu_adjoint_hadamard_supported(const gnomon_simple *a);
 size_t gcu_adjoint_hadamard_bytes(const gnomon_simple *a);
-cudaError_t gcu_adjoint_hadamard(const gcu_level &level, void *work, int sms, cudaStream_t stream);
+cudaError_t gcu_adjoint_hadamard(const gcu_level &level, const gnomon_simple *a, void *work,
+                                 int sms, cudaStream_t stream);
 
 #ifdef __CUDACC__
 

@@ -5,6 +5,7 @@
  * are put in order of how many rows were there before (their rank), and ranks go one after the
  * other. */
 #include "cuda/project/adjoint/adjoint.h"
+#include "cuda/project/srht/srht.h"
 #include "cuda/project/srht/transform.cuh"
 
 enum {
@@ -19,13 +20,6 @@ struct ranked {
     uint64_t *entry;  /* the same, by rank */
     uint32_t *row, *start, *taken, *ranks;
 };
-
-static __global__ void make_samples(gcu_level l, uint64_t *to)
-{
-    const int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
-    if (i < l.a_row_end - l.a_row)
-        to[i] = gcu_perm((uint64_t)(l.a_row + i), l.a.order_log2, l.a.srht_key);
-}
 
 /* One block of threads: in each turn the first of an element's rows that are left takes it. */
 static __global__ void __launch_bounds__(ORDER_THREADS)
@@ -261,20 +255,21 @@ size_t gcu_adjoint_hadamard_bytes(const gnomon_simple *a)
     return gcu_adjoint_hadamard_supported(a) ? (size_t)a->rows * 28 + 8 : 0;
 }
 
-cudaError_t gcu_adjoint_hadamard(const gcu_level &l, void *work, int sms, cudaStream_t stream)
+cudaError_t gcu_adjoint_hadamard(const gcu_level &l, const gnomon_simple *a, void *work, int sms,
+                                 cudaStream_t stream)
 {
     const int64_t rows = l.a_row_end - l.a_row;
     if (rows <= 0) return gcu_adjoint_dense(l, false, stream);
-    /* c: an element's levels against one addition a row, as in the sums; and by A alone */
-    const int log2 = l.a.rows <= 256 || l.a.order_log2 <= 10 ? 10 : 11;
+    const srht_shape s = srht_shape_of(a); /* c is that of the sums: 10 or 11 for so few rows */
     const ranked by = ranked_in(work, rows);
-    make_samples<<<(unsigned)((rows + 255) / 256), 256, 0, stream>>>(l, by.sample);
-    rank_rows<<<1, ORDER_THREADS, (size_t)4 << log2, stream>>>(by, (uint32_t)rows, log2);
-    const cudaError_t error = cudaGetLastError();
+    cudaError_t error = srht_samples(s, l.a_row, rows, by.sample, stream);
+    if (error != cudaSuccess) return error;
+    rank_rows<<<1, ORDER_THREADS, (size_t)4 << s.log2, stream>>>(by, (uint32_t)rows, s.log2);
+    error = cudaGetLastError();
     if (error != cudaSuccess) return error;
     /* adjacent points together where that leaves few lanes idle */
     const bool across = l.x_row_stride == 1 && l.x_col_stride != 1;
-    if (log2 == 10)
+    if (s.log2 == 10)
         return across && l.n >= 8 ? launch<10, 16>(l, by, sms, stream)
                                   : launch<10, 1>(l, by, sms, stream);
     return across && l.n >= 4 ? launch<11, 8>(l, by, sms, stream)

@@ -35,6 +35,13 @@ static __global__ void make_samples(srht_shape s, int64_t row, int64_t rows, uin
     if (i < rows) to[i] = gcu_perm((uint64_t)(row + i), s.order_log2, s.key);
 }
 
+cudaError_t srht_samples(const srht_shape &s, int64_t row, int64_t rows, uint64_t *to,
+                         cudaStream_t stream)
+{
+    make_samples<<<(unsigned)((rows + 255) / 256), 256, 0, stream>>>(s, row, rows, to);
+    return cudaGetLastError();
+}
+
 /* Adds the segments up: 32 rows of 8 points, read in the order of rows and handed over in that of
  * the points or the rows. */
 static __global__ void __launch_bounds__(256) join(srht_sum sum, int64_t first)
@@ -277,9 +284,7 @@ static cudaError_t run(const gcu_task *t)
     const int64_t words = (int64_t)(c.partial_at - c.sign_at) / 4;
     make_signs<<<(unsigned)((words + 255) / 256), 256, 0, t->stream>>>(c.s.signs, t->col / 32,
                                                                        words, sign);
-    make_samples<<<(unsigned)((t->rows + 255) / 256), 256, 0, t->stream>>>(c.s, t->row, t->rows,
-                                                                           sample);
-    cudaError_t error = cudaGetLastError();
+    cudaError_t error = srht_samples(c.s, t->row, t->rows, sample, t->stream);
     const int64_t all = t->x.n;
     for (int64_t point = 0; point < all && error == cudaSuccess; point += c.points) {
         srht_sum sum = {};

@@ -35,6 +35,9 @@ struct srht_sum {
 };
 
 srht_shape srht_shape_of(const gnomon_simple *a);
+/* Enqueues perm of rows [row, row + rows). */
+cudaError_t srht_samples(const srht_shape &shape, int64_t row, int64_t rows, uint64_t *to,
+                         cudaStream_t stream);
 /* Whether srht_sum_blocks takes adjacent points as they are, with so much shared memory. */
 bool srht_across_supported(const srht_shape &shape, int64_t rows, const gcu_points &x,
                            size_t smem_bytes);
