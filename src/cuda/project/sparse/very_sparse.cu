@@ -116,26 +116,23 @@ static size_t sums_bytes(const plan *p)
     return (size_t)p->t.segments * (size_t)p->t.rows * points * sizeof(float);
 }
 
-/* Few points leave registers for more warps than there are rows. The sums that a row's running sum
- * takes up one after the other are then made at once; adding them up later gives the same bits. */
-static void spread(plan *p)
-{
-    if (!p->few || p->t.segment_chunks) return;
-    const int64_t segments = p->t.segments;
-    p->t.segment_chunks = VS_CHUNKS;
-    p->t.segments = gnomon_ceil_div(p->t.chunks, (int64_t)VS_CHUNKS);
-    p->spread = p->t.segments > 1 && sums_bytes(p) <= SPREAD_BYTES;
-    if (p->spread) return;
-    p->t.segment_chunks = 0;
-    p->t.segments = segments;
-}
-
 static void gather_in(plan *p)
 {
     if (!p->spread) return;
     p->spread = false;
     p->t.segment_chunks = 0;
     p->t.segments = 1;
+}
+
+/* Few points leave registers for more warps than there are rows. The sums that a row's running sum
+ * takes up one after the other are then made at once; adding them up later gives the same bits. */
+static void spread(plan *p)
+{
+    if (!p->few || p->t.segment_chunks) return;
+    p->spread = true;
+    p->t.segment_chunks = VS_CHUNKS;
+    p->t.segments = gnomon_ceil_div(p->t.chunks, (int64_t)VS_CHUNKS);
+    if (p->t.segments <= 1 || sums_bytes(p) > SPREAD_BYTES) gather_in(p);
 }
 
 static plan plan_of(const gcu_task *task)
