@@ -8,8 +8,9 @@
 template <gcu_dense_kind KIND, int POINTS, bool SPLIT>
 static cudaError_t launch(const gcu_rows_launch &l, const gcu_gpu *gpu, cudaStream_t stream)
 {
-    return gpu->major == 9 ? launch_hopper<KIND, POINTS, SPLIT>(l, gpu, stream)
-                           : launch_mma<KIND, POINTS, SPLIT>(l, gpu, stream);
+    if constexpr (KIND != GCU_DENSE_SIGNS || !SPLIT) /* Hopper has these as GCU_DENSE_SIGN_PAIRS */
+        if (gpu->major == 9) return launch_hopper<KIND, POINTS, SPLIT>(l, gpu, stream);
+    return launch_mma<KIND, POINTS, SPLIT>(l, gpu, stream);
 }
 
 template <gcu_dense_kind KIND, bool SPLIT>
