@@ -178,11 +178,8 @@ static cudaError_t launch(const pack_args &args, int points, int64_t tiles, cuda
     case 16:
         pack<T, 16, SPLIT, SCALED><<<grid, THREADS, 0, stream>>>(args);
         break;
-    case 32:
-        pack<T, 32, SPLIT, SCALED><<<grid, THREADS, 0, stream>>>(args);
-        break;
     default:
-        pack<T, 64, SPLIT, SCALED><<<grid, THREADS, 0, stream>>>(args);
+        pack<T, 32, SPLIT, SCALED><<<grid, THREADS, 0, stream>>>(args);
         break;
     }
     return cudaGetLastError();

@@ -1,6 +1,6 @@
 /* cuda/project/dense/tile.h: points packed for products whose other operand is made in registers.
  *
- * A tile holds the 128 columns of one K-block of up to 64 points, as the image in shared memory
+ * A tile holds the 128 columns of one K-block of up to 32 points, as the image in shared memory
  * that the matrix instructions read: N rows of 128 halves, in two panels of 64 halves (128 bytes) a
  * row, with the 16-byte chunks of a row swizzled (chunk c of row r stands at c ^ (r & 7)). With
  * 'split', row p has the high and row points + p the low halves of x: x 2^s = hi + lo 2^-11, where
@@ -26,7 +26,7 @@ enum { GCU_KBLOCK = 128 };
 enum gcu_tile_order { GCU_TILE_PAIRS, GCU_TILE_SIGNS, GCU_TILE_SUMS };
 
 struct gcu_tile_shape {
-    int points; /* 8, 16, 32 or 64 */
+    int points; /* 8, 16 or 32 */
     bool split;
     gcu_tile_order order;
 };
