@@ -1,5 +1,5 @@
 /* The family for dense operators made in the register operand of the matrix instructions: points
- * are packed (project/dense/pack.cu), multiplied segment by segment (dense_rows_*.cu) and the
+ * are packed (project/dense/pack.cu), multiplied segment by segment (rows_*.cu) and the
  * segments added in order (project/dense/reduce.cu). */
 #include "cuda/project/dense/rows.cuh"
 

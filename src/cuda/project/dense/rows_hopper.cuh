@@ -1,6 +1,6 @@
 /* cuda/project/dense/rows_hopper.cuh: dense operators on Hopper: S made in the register operand of
  * wgmma, points brought to shared memory by bulk copies. Each kind is compiled by itself
- * (dense_rows_<kind>.cu). */
+ * (rows_<kind>.cu). */
 #ifndef GNOMON_CUDA_DENSE_ROWS_HOPPER_CUH
 #define GNOMON_CUDA_DENSE_ROWS_HOPPER_CUH
 
@@ -71,7 +71,7 @@ static __device__ __forceinline__ void fetch_tiles(const gcu_rows_launch &l, int
     }
 }
 
-/* A unit of a block's fragments, and its products with the columns that begin at 'from'. */
+/* A unit of a block's fragments, and its products with the tile's columns. */
 template <gcu_dense_kind KIND, int POINTS, bool SPLIT> struct unit {
     static constexpr bool LOW = KIND == GCU_DENSE_GAUSSIAN32;
     static constexpr int STEPS = gcu_fragments<KIND, true>::STEPS, COUNT = 8 / STEPS;
