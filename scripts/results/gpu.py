@@ -341,6 +341,8 @@ PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Ve
             "kernels": ("What became quicker", before_and_after),
             "search": ("Exact nearest neighbours", searches), "search_sets": ("Exact nearest sets", set_searches)}
 ELSEWHERE = {"thesis", "svd", "svd_torch", "svd_ways", "search_torch", "lsh", "report", "hosvd", "dedup", "projectors"}  # pages of their own
+# what is said of a program's jobs on one GPU, after their table
+AFTER = {("NVIDIA H100 80GB HBM3", "dense"): DENSE_LIMITS}
 
 
 def one_gpu(gpu, programs):
@@ -356,7 +358,7 @@ def one_gpu(gpu, programs):
         plain = not any(list(job.limits()) for job in jobs)
         note = programs[program].get("note")
         text += f"\n### {title}\n\n" + (f"The record was {note}.\n\n" if note else "") + table([h for h in HEAD if not (plain and h in ("limit", "within"))],
-                                            [row(job, not plain) for job in jobs])
+                                            [row(job, not plain) for job in jobs]) + AFTER.get((gpu, program), "")
     if not text:
         return ""
     rates = [r for p in programs.values() for r in p["results"] if r.get("what") in ("rate", "plain copy")]
@@ -387,7 +389,7 @@ def make():
                            "FP16 rate (single precision counted as two fp16 products), or a plain copy over the link. The limit is the longest "
                            "time that a job may take. 'Thread a row', 'warp a row, one lane draws' and 'warp a row, all lanes draw' are the very "
                            "sparse kernels of 'Fast Random Projections in CUDA', ported. Peers taken apart ran on the same kind of GPU, not in the same "
-                           "run.\n" + jobs.replace("\n### Sparse points", DENSE_LIMITS + "\n### Sparse points", 1))
+                           "run.\n" + jobs)
 
 
 # ---- the thesis' times ----
