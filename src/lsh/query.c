@@ -433,20 +433,17 @@ static void find_one(finding *f, finder *w, int64_t q)
     if (k == 0) hand_over(f, w, q, ready, hits);
 }
 
-enum { QUERIES = 8 }; /* of a task */
-
 typedef struct batch {
     finding *f;
-    int64_t count;
     gnomon_asking asking;
 } batch;
 
-static void find_some(void *arg, int64_t task, int worker)
+/* A query is a task: tuning asks as few as four a thread, of which one may take many times as long
+ * as another. */
+static void find_query(void *arg, int64_t q, int worker)
 {
     batch *b = arg;
-    const int64_t end = gnomon_min(b->count, (task + 1) * QUERIES);
-    for (int64_t q = task * QUERIES; q < end && !gnomon_asking_stops(&b->asking, worker); q++)
-        find_one(b->f, &b->f->finders[worker], q);
+    if (!gnomon_asking_stops(&b->asking, worker)) find_one(b->f, &b->f->finders[worker], q);
 }
 
 /* ---- memory and batches ---- */
@@ -493,12 +490,12 @@ static void forget_work(finding *f)
 /* A batch whose hits find no room is done again with room for them all. */
 static gnomon_status find_batch(finding *f, int64_t count, int64_t all)
 {
-    batch b = {f, count, {.ctx = f->ctx, .phase = "search", .done = f->first, .total = all}};
+    batch b = {f, {.ctx = f->ctx, .phase = "search", .done = f->first, .total = all}};
     gnomon_search *s = f->search;
     for (;; forget_work(f)) {
         atomic_store(&f->hits, s->hit_count);
         f->hit_room = s->hit_room;
-        gnomon_parallel(f->ctx, (count + QUERIES - 1) / QUERIES, find_some, &b);
+        gnomon_parallel(f->ctx, count, find_query, &b);
         GNOMON_TRY(b.asking.status);
         if (s->options.k > 0) return GNOMON_OK;
         const int64_t wanted = atomic_load(&f->hits);
