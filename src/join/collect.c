@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/threads.h"
+#include "join/order/places.h"
 
 #include <gnomon/join.h>
 
@@ -107,59 +108,116 @@ typedef struct taking_apart {
 } taking_apart;
 
 /* Pairs come by (i, j), so that a row begins with the first pair of a higher one. */
-static void take_apart(void *arg, int64_t task, int worker)
+static void begin_rows(void *arg, int64_t task, int worker)
 {
     const taking_apart *t = arg;
     const gnomon_pair *pairs = t->chunk->pairs;
     const int64_t first = task * EACH, end = gnomon_min(first + EACH, t->chunk->count);
     int64_t row = first > 0 ? pairs[first - 1].i : t->row;
     (void)worker;
-    for (int64_t at = first; at < end; at++) {
-        const int64_t place = t->chunk->before + at;
+    for (int64_t at = first; at < end; at++)
         for (; row < pairs[at].i; row++)
-            t->out->offsets[row + 1] = place;
-        t->out->columns[place] = pairs[at].j;
-        t->out->distances[place] = pairs[at].distance;
+            t->out->offsets[row + 1] = t->chunk->before + at;
+}
+
+static void take_apart(void *arg, int64_t task, int worker)
+{
+    const taking_apart *t = arg;
+    const gnomon_pair *pairs = t->chunk->pairs;
+    const int64_t first = task * EACH, end = gnomon_min(first + EACH, t->chunk->count);
+    begin_rows(arg, task, worker);
+    for (int64_t at = first; at < end; at++) {
+        t->out->columns[t->chunk->before + at] = pairs[at].j;
+        t->out->distances[t->chunk->before + at] = pairs[at].distance;
     }
 }
 
-static void compress_once(const collector *c, gnomon_pairs *out)
+/* Where rows begin when each pair is there once, and with take_apart the pairs. */
+static void compress_once(const collector *c, gnomon_task_fn fn, gnomon_pairs *out)
 {
     int64_t row = -1;
     for (int64_t i = 0; i < c->chunk_count; i++) {
         const chunk *now = &c->chunks[i];
         taking_apart t = {now, row, out};
-        gnomon_parallel(c->ctx, tasks_of(now->count), take_apart, &t);
+        gnomon_parallel(c->ctx, tasks_of(now->count), fn, &t);
         row = now->pairs[now->count - 1].i;
     }
     for (; row < out->rows; row++)
         out->offsets[row + 1] = c->count;
 }
 
-/* The mirrored ones of a row, columns below it, come before its own: they are placed first, and in
- * the order of their columns as the pairs are. */
-static void compress_both(const collector *c, gnomon_pairs *out)
+/* Each pair twice: out->offsets are those of pairs that are there once, until mirrored ones, of
+ * which mirrored[row] are in the rows before a row, have been added. */
+typedef struct mirroring {
+    const collector *c;
+    gnomon_row_places places;
+    int64_t *mirrored;
+    gnomon_pairs *out;
+} mirroring;
+
+/* Pairs from 'at' to 'end' that lie in one chunk. */
+static const gnomon_pair *stretch(const collector *c, int64_t at, int64_t end, int64_t *count)
 {
-    int64_t *offsets = out->offsets;
-    memset(offsets, 0, (size_t)(out->rows + 1) * sizeof *offsets);
-    for (int64_t i = 0; i < c->chunk_count; i++)
-        for (int64_t at = 0; at < c->chunks[i].count; at++) {
-            offsets[c->chunks[i].pairs[at].i + 1]++;
-            offsets[c->chunks[i].pairs[at].j + 1]++;
+    const chunk *now = c->chunks;
+    while (at - now->before >= now->count)
+        now++;
+    *count = gnomon_min(end, now->before + now->count) - at;
+    return now->pairs + (at - now->before);
+}
+
+static void count_part(void *arg, int64_t part, int worker)
+{
+    const mirroring *m = arg;
+    int64_t *counts = gnomon_row_places_of(&m->places, part);
+    const int64_t end = gnomon_row_places_begin(&m->places, part + 1);
+    (void)worker;
+    for (int64_t at = gnomon_row_places_begin(&m->places, part), some; at < end; at += some) {
+        const gnomon_pair *pairs = stretch(m->c, at, end, &some);
+        for (int64_t p = 0; p < some; p++)
+            counts[pairs[p].j]++;
+    }
+}
+
+/* The mirrored ones of a row, columns below it, come before its own, in the order of their columns
+ * as the pairs are. */
+static void place_part(void *arg, int64_t part, int worker)
+{
+    const mirroring *m = arg;
+    const gnomon_pairs *out = m->out;
+    int64_t *places = gnomon_row_places_of(&m->places, part);
+    const int64_t end = gnomon_row_places_begin(&m->places, part + 1);
+    (void)worker;
+    for (int64_t at = gnomon_row_places_begin(&m->places, part), some; at < end; at += some) {
+        const gnomon_pair *pairs = stretch(m->c, at, end, &some);
+        for (int64_t p = 0; p < some; p++) {
+            const int64_t i = pairs[p].i, j = pairs[p].j;
+            const int64_t own = at + p + m->mirrored[i + 1];
+            const int64_t mirror = out->offsets[j] + m->mirrored[j] + places[j]++;
+            out->columns[own] = j;
+            out->distances[own] = pairs[p].distance;
+            out->columns[mirror] = i;
+            out->distances[mirror] = pairs[p].distance;
         }
-    for (int64_t row = 0; row < out->rows; row++)
-        offsets[row + 1] += offsets[row];
-    for (int round = 0; round < 2; round++)
-        for (int64_t i = 0; i < c->chunk_count; i++)
-            for (int64_t at = 0; at < c->chunks[i].count; at++) {
-                const gnomon_pair *pair = &c->chunks[i].pairs[at];
-                const int64_t place = offsets[round == 0 ? pair->j : pair->i]++;
-                out->columns[place] = round == 0 ? pair->i : pair->j;
-                out->distances[place] = pair->distance;
-            }
-    for (int64_t row = out->rows; row > 0; row--)
-        offsets[row] = offsets[row - 1];
-    offsets[0] = 0;
+    }
+}
+
+static gnomon_status compress_both(const collector *c, gnomon_pairs *out)
+{
+    mirroring m = {.c = c, .out = out};
+    gnomon_status status = gnomon_row_places_open(c->ctx, out->rows, c->count, &m.places);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(c->ctx, out->rows + 1, sizeof *m.mirrored, "rows", &m.mirrored);
+    if (status == GNOMON_OK) {
+        compress_once(c, begin_rows, out);
+        gnomon_parallel(c->ctx, m.places.parts, count_part, &m);
+        gnomon_row_places_set(c->ctx, &m.places, m.mirrored);
+        gnomon_parallel(c->ctx, m.places.parts, place_part, &m);
+        for (int64_t row = 0; row <= out->rows; row++)
+            out->offsets[row] += m.mirrored[row];
+    }
+    gnomon_row_places_free(c->ctx, &m.places);
+    gnomon_free(c->ctx, m.mirrored);
+    return status;
 }
 
 static gnomon_status compress(const collector *c, bool both, gnomon_pairs *out)
@@ -168,10 +226,8 @@ static gnomon_status compress(const collector *c, bool both, gnomon_pairs *out)
     GNOMON_TRY(gnomon_alloc(c->ctx, out->rows + 1, sizeof *out->offsets, "rows", &out->offsets));
     GNOMON_TRY(gnomon_alloc(c->ctx, out->count, sizeof *out->columns, "pairs", &out->columns));
     GNOMON_TRY(gnomon_alloc(c->ctx, out->count, sizeof *out->distances, "pairs", &out->distances));
-    if (both)
-        compress_both(c, out);
-    else
-        compress_once(c, out);
+    if (both) return compress_both(c, out);
+    compress_once(c, take_apart, out);
     return GNOMON_OK;
 }
 

@@ -4,11 +4,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "join/order/places.h"
 #include "join/state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 gnomon_status gnomon_join_reserve(gnomon_join_state *join, int64_t more)
 {
@@ -65,27 +65,51 @@ static void sort_row(void *arg, int64_t task, int worker)
     if (!ascending) qsort(pairs, (size_t)count, sizeof *pairs, by_column);
 }
 
+/* A band's pairs on their way into rows. */
+typedef struct sorting {
+    const gnomon_join_state *join;
+    gnomon_row_places places;
+} sorting;
+
+static void count_part(void *arg, int64_t part, int worker)
+{
+    (void)worker;
+    const sorting *s = arg;
+    const gnomon_join_state *join = s->join;
+    int64_t *counts = gnomon_row_places_of(&s->places, part);
+    const int64_t end = gnomon_row_places_begin(&s->places, part + 1);
+    for (int64_t at = gnomon_row_places_begin(&s->places, part); at < end; at++)
+        counts[join->pairs[at].i - join->next_row]++;
+}
+
+static void place_part(void *arg, int64_t part, int worker)
+{
+    (void)worker;
+    const sorting *s = arg;
+    const gnomon_join_state *join = s->join;
+    int64_t *places = gnomon_row_places_of(&s->places, part);
+    const int64_t end = gnomon_row_places_begin(&s->places, part + 1);
+    for (int64_t at = gnomon_row_places_begin(&s->places, part); at < end; at++) {
+        const int64_t row = join->pairs[at].i - join->next_row;
+        join->sorted[join->starts[row] + places[row]++] = join->pairs[at];
+    }
+}
+
 /* Into the order of (i, j): by row first, then each row by column. */
 static gnomon_status sort_band(gnomon_join_state *join, int64_t rows)
 {
     gnomon_context *ctx = join->ctx;
+    sorting s = {.join = join};
     GNOMON_TRY(gnomon_renew(ctx, &join->starts, &join->starts_room, rows + 1, sizeof *join->starts,
                             "rows"));
     if (join->sorted_room < join->count)
         GNOMON_TRY(gnomon_renew(ctx, &join->sorted, &join->sorted_room, join->room,
                                 sizeof *join->sorted, "pairs"));
-    int64_t *starts = join->starts;
-    memset(starts, 0, (size_t)(rows + 1) * sizeof *starts);
-    for (int64_t at = 0; at < join->count; at++)
-        starts[join->pairs[at].i - join->next_row + 1]++;
-    for (int64_t row = 0; row < rows; row++)
-        starts[row + 1] += starts[row];
-    /* the starts serve as the places to fill and are turned back */
-    for (int64_t at = 0; at < join->count; at++)
-        join->sorted[starts[join->pairs[at].i - join->next_row]++] = join->pairs[at];
-    for (int64_t row = rows; row > 0; row--)
-        starts[row] = starts[row - 1];
-    starts[0] = 0;
+    GNOMON_TRY(gnomon_row_places_open(ctx, rows, join->count, &s.places));
+    gnomon_parallel(ctx, s.places.parts, count_part, &s);
+    gnomon_row_places_set(ctx, &s.places, join->starts);
+    gnomon_parallel(ctx, s.places.parts, place_part, &s);
+    gnomon_row_places_free(ctx, &s.places);
     gnomon_parallel(ctx, rows, sort_row, join);
     return GNOMON_OK;
 }

@@ -3,6 +3,7 @@
 #include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "join/out.h"
 #include "kernels.h"
 #include "points/view.h"
@@ -116,6 +117,26 @@ int64_t gnomon_join_index_rows(const gnomon_join_state *join, const gnomon_join_
     return join->options.band_rows > 0 ? gnomon_min(rows, join->options.band_rows) : rows;
 }
 
+/* Hits of a search that become pairs. */
+typedef struct hits {
+    const gnomon_search *search;
+    gnomon_pair *pairs;
+    int64_t row; /* of the first query */
+} hits;
+
+enum { HITS = 8192 }; /* of a task */
+
+static void pair_hits(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const hits *h = arg;
+    const gnomon_search *s = h->search;
+    const int64_t end = gnomon_min((task + 1) * HITS, s->hit_count);
+    for (int64_t at = task * HITS; at < end; at++)
+        h->pairs[at] = (gnomon_pair){h->row + s->hits[at].query, s->hits[at].point.id,
+                                     gnomon_metric_turn(s->options.metric, s->hits[at].point.key)};
+}
+
 /* Adds the pairs of rows [row, row + band->count) of P with those of the index. */
 static gnomon_status pairs_with_piece(gnomon_join_state *join, const gnomon_join_index *x,
                                       const gnomon_sets *band, int64_t row, bool *fits)
@@ -137,10 +158,11 @@ static gnomon_status pairs_with_piece(gnomon_join_state *join, const gnomon_join
     gnomon_status status = gnomon_scan_sparse(&s, &x->index);
     *fits = !s.full;
     if (status == GNOMON_OK && *fits) status = gnomon_join_reserve(join, s.hit_count);
-    for (int64_t at = 0; at < s.hit_count && status == GNOMON_OK && *fits; at++)
-        join->pairs[join->count++] =
-            (gnomon_pair){row + s.hits[at].query, s.hits[at].point.id,
-                          gnomon_metric_turn(metric, s.hits[at].point.key)};
+    if (status == GNOMON_OK && *fits) {
+        hits h = {&s, join->pairs + join->count, row};
+        gnomon_parallel(join->ctx, gnomon_ceil_div(s.hit_count, HITS), pair_hits, &h);
+        join->count += s.hit_count;
+    }
     join->result->compared += *fits ? s.compared : 0;
     join->result->verified += *fits ? s.verified : 0;
     gnomon_free(join->ctx, s.hits);

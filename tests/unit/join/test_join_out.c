@@ -215,7 +215,8 @@ static void collected(void **state)
     gnomon_context_destroy(ctx);
 }
 
-/* More pairs than a task or a chunk takes; rows of many pairs and of none follow each other. */
+/* More pairs than a task or a chunk takes; rows of many pairs and of none follow each other. Each
+ * pair once, or twice, which several threads place. */
 static void collected_in_chunks(void **state)
 {
     (void)state;
@@ -227,19 +228,23 @@ static void collected_in_chunks(void **state)
     const gnomon_matrix p = gnomon_matrix_rowmajor(at, GNOMON_F32, MANY, 1);
     gnomon_join_options o = GNOMON_JOIN_OPTIONS_INIT;
     o.threshold = NEAR;
-    for (int threads = 1; threads <= 3; threads += 2) {
+    for (int run = 0; run < 6; run++) {
+        const int both = run % 2, threads = run < 2 ? 1 : run < 4 ? 3 : 16;
         gnomon_context *ctx = context_of(threads, 0);
         gnomon_pairs out = {.struct_size = sizeof out};
-        expect(ctx, gnomon_join_collect(ctx, &p, NULL, &o, 0, &out, NULL), GNOMON_OK);
+        expect(ctx, gnomon_join_collect(ctx, &p, NULL, &o, both, &out, NULL), GNOMON_OK);
         assert_true(out.count > 1 << 20);
         int64_t next = 0;
         for (int64_t i = 0; i < MANY; i++) {
             assert_int_equal(out.offsets[i], next);
             if (at[i] >= 1e6f) continue;
-            for (int64_t j = i + 1; j < MANY && j <= i + NEAR; j++) {
-                if (at[j] >= 1e6f) continue;
+            for (int64_t j = !both      ? i + 1
+                             : i < NEAR ? 0
+                                        : i - NEAR;
+                 j < MANY && j <= i + NEAR; j++) {
+                if (j == i || at[j] >= 1e6f) continue;
                 assert_int_equal(out.columns[next], j);
-                assert_true(out.distances[next] == (double)(j - i));
+                assert_true(out.distances[next] == (double)(j < i ? i - j : j - i));
                 next++;
             }
         }
