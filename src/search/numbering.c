@@ -1,10 +1,15 @@
 #include "search/numbering.h"
 
+#include "base/arithmetic.h"
+#include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { PLACES = 4096 }; /* of a task */
 
 static int64_t slot_of(const gnomon_numbering *n, int64_t member)
 {
@@ -41,21 +46,83 @@ static gnomon_status grow(gnomon_context *ctx, gnomon_numbering *n)
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_numbering_count(gnomon_context *ctx, gnomon_numbering *n,
-                                     const gnomon_sets *sets)
+static gnomon_status count_hashed(gnomon_context *ctx, gnomon_numbering *n, const gnomon_sets *sets)
 {
     for (int64_t e = sets->offsets[0]; e < sets->offsets[sets->count]; e++) {
-        if (!n->direct && 2 * n->used >= n->places) GNOMON_TRY(grow(ctx, n));
+        if (2 * n->used >= n->places) GNOMON_TRY(grow(ctx, n));
         const int64_t at = slot_of(n, sets->members[e]);
-        if (n->direct) {
-            n->used += n->counts[at] == 0;
-        } else if (n->keys[at] == -1) {
+        if (n->keys[at] == -1) {
             n->keys[at] = sets->members[e];
             n->used++;
         }
         if (n->counts[at] < UINT32_MAX) n->counts[at]++;
     }
     return GNOMON_OK;
+}
+
+/* Parts of the members, one after the other, each with counts of its own. */
+typedef struct counting {
+    gnomon_numbering *n;
+    const gnomon_sets *sets;
+    int64_t parts;
+    uint32_t *counts; /* parts x places */
+} counting;
+
+static void count_part(void *arg, int64_t part, int worker)
+{
+    (void)worker;
+    const counting *c = arg;
+    const int64_t begin = c->sets->offsets[0], count = c->sets->offsets[c->sets->count] - begin;
+    const int64_t each = count / c->parts, more = count % c->parts;
+    const int64_t first = part * each + gnomon_min(part, more);
+    const int64_t *members = c->sets->members + begin;
+    uint32_t *counts = c->counts + part * c->n->places;
+    for (int64_t e = first; e < first + each + (part < more); e++)
+        if (counts[members[e]] < UINT32_MAX) counts[members[e]]++;
+}
+
+static void add_counts(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const counting *c = arg;
+    const int64_t places = c->n->places, end = gnomon_min((task + 1) * PLACES, places);
+    for (int64_t at = task * PLACES; at < end; at++) {
+        int64_t sum = c->n->counts[at];
+        for (int64_t part = 0; part < c->parts; part++)
+            sum += c->counts[part * places + at];
+        c->n->counts[at] = (uint32_t)gnomon_min(sum, UINT32_MAX);
+    }
+}
+
+static gnomon_status count_direct(gnomon_context *ctx, gnomon_numbering *n, const gnomon_sets *sets)
+{
+    const int64_t members = sets->offsets[sets->count] - sets->offsets[0];
+    counting c = {.n = n, .sets = sets};
+    /* a count of a part's own for every third member at most */
+    c.parts = n->places > 0 ? gnomon_min(gnomon_context_threads(ctx), members / 3 / n->places) : 0;
+    if (c.parts < 2) {
+        for (int64_t e = sets->offsets[0]; e < sets->offsets[sets->count]; e++) {
+            uint32_t *now = &n->counts[sets->members[e]];
+            n->used += *now == 0;
+            if (*now < UINT32_MAX) ++*now;
+        }
+        return GNOMON_OK;
+    }
+    GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(c.parts, n->places), sizeof *c.counts, "members",
+                                 &c.counts));
+    gnomon_parallel(ctx, c.parts, count_part, &c);
+    gnomon_parallel(ctx, gnomon_ceil_div(n->places, PLACES), add_counts, &c);
+    gnomon_free(ctx, c.counts);
+    n->used = 0;
+    for (int64_t at = 0; at < n->places; at++)
+        n->used += n->counts[at] > 0;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_numbering_count(gnomon_context *ctx, gnomon_numbering *n,
+                                     const gnomon_sets *sets)
+{
+    return n->direct ? count_direct(ctx, n, sets) : count_hashed(ctx, n, sets);
 }
 
 typedef struct named {
@@ -72,12 +139,30 @@ static int by_count(const void *x, const void *y)
     return (a->key > b->key) - (a->key < b->key);
 }
 
+/* The same by how many members there are of each count, where the table has them ascending. */
+static gnomon_status number_by_counting(gnomon_context *ctx, gnomon_numbering *n, int64_t most)
+{
+    int64_t *numbers; /* of the next member of a count, which begins one place later */
+    GNOMON_TRY(gnomon_alloc_zero(ctx, most + 2, sizeof *numbers, "members", &numbers));
+    for (int64_t at = 0; at < n->places; at++)
+        if (n->counts[at] > 0) numbers[n->counts[at] + 1]++;
+    for (int64_t count = 1; count <= most; count++)
+        numbers[count + 1] += numbers[count];
+    for (int64_t at = 0; at < n->places; at++)
+        if (n->counts[at] > 0) n->numbers[at] = (uint32_t)numbers[n->counts[at]]++;
+    gnomon_free(ctx, numbers);
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_numbering_close(gnomon_context *ctx, gnomon_numbering *n)
 {
     const int64_t places = n->places;
     named *all;
-    int64_t count = 0;
+    int64_t count = 0, most = 0;
     GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *n->numbers, "members", &n->numbers));
+    for (int64_t at = 0; at < places; at++)
+        most = gnomon_max(most, n->counts[at]);
+    if (n->direct && most / 4 <= n->used) return number_by_counting(ctx, n, most);
     GNOMON_TRY(gnomon_alloc(ctx, n->used, sizeof *all, "members", &all));
     for (int64_t at = 0; at < places; at++)
         if (n->counts[at] > 0)
