@@ -1,4 +1,5 @@
 /* A dense block of any operator. */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/threads.h"
 #include "operator/kinds/kinds.h"
@@ -7,9 +8,9 @@
 
 #include <inttypes.h>
 
-/* Rows and columns of one task at least. Sparse kinds take whole chunks, since a walk begins at
- * its chunk's start. */
-enum { TASK_ROWS = 16, TASK_COLS = 16384, TASK_CHUNKS = 4 };
+/* Rows and columns of one task at least: a few long rows must be work for all threads. Sparse kinds
+ * take whole chunks, since a walk begins at its chunk's start. */
+enum { TASK_ROWS = 16, TASK_COLS = 1024, TASK_CHUNKS = 4 };
 
 typedef struct job {
     const gnomon_operator *op;
@@ -131,7 +132,8 @@ gnomon_status gnomon_operator_block(gnomon_context *ctx, const gnomon_operator *
         return gnomon_kronecker_block(ctx, op, row, col, out);
 
     job b = {op, out, row, col, TASK_COLS, 0};
-    if (op->factor[0].chunk > TASK_COLS / TASK_CHUNKS) b.strip = TASK_CHUNKS * op->factor[0].chunk;
+    if (gnomon_simple_is_sparse(&op->factor[0]))
+        b.strip = gnomon_max(TASK_COLS, TASK_CHUNKS * op->factor[0].chunk);
     b.strips = (out->cols - 1) / b.strip + 1;
     gnomon_parallel(ctx, b.strips * ((out->rows - 1) / TASK_ROWS + 1), write_task, &b);
     return GNOMON_OK;
