@@ -131,13 +131,15 @@ int64_t gnomon_ranked_first(gnomon_ranked *points, int64_t count, int64_t most,
 {
     enum { SHORT = 64 };
     double least = HUGE_VAL, largest = -HUGE_VAL;
+    bool numbers = true;
     for (int64_t i = 0; i < count; i++) {
         least = points[i].key < least ? points[i].key : least;
         largest = points[i].key > largest ? points[i].key : largest;
+        numbers &= points[i].key == points[i].key;
     }
     const double by = (double)(count - 1) / (largest - least);
-    /* keys that overflow, or are all alike, or not numbers */
-    const bool apart = largest > least && largest - least < HUGE_VAL && by < HUGE_VAL;
+    /* keys that overflow, or are all alike; one that is not a number has no bucket */
+    const bool apart = numbers && largest > least && largest - least < HUGE_VAL && by < HUGE_VAL;
     if (count < SHORT || count > UINT32_MAX || !apart) {
         gnomon_ranked_sort(points, count);
         return count < most ? count : most;

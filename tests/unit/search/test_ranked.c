@@ -55,8 +55,29 @@ static void first_of_many(void **state)
     }
 }
 
+/* Rows with NaN have such keys until they are refused: no order, but each point once. */
+static void keys_that_are_no_numbers(void **state)
+{
+    (void)state;
+    static gnomon_ranked points[MOST], spare[MOST];
+    static uint32_t counts[MOST];
+    uint64_t drawn = 7;
+    for (int round = 0; round < 100; round++) {
+        bool seen[MOST] = {false};
+        for (int64_t i = 0; i < MOST; i++)
+            points[i] = (gnomon_ranked){i % 90 == round % 90 ? NAN : draw(&drawn), i};
+        assert_int_equal(gnomon_ranked_first(points, MOST, MOST, spare, counts), MOST);
+        for (int64_t i = 0; i < MOST; i++) {
+            assert_in_range(points[i].id, 0, MOST - 1);
+            assert_false(seen[points[i].id]);
+            seen[points[i].id] = true;
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(first_of_many)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(first_of_many),
+                                       cmocka_unit_test(keys_that_are_no_numbers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
