@@ -8,8 +8,9 @@ NAME.stderr.*      likewise
 NAME.exit          its exit code; 0 without the file. 77 skips the test
 
 What a test prints must be the same at every instruction set level: GNOMON_ISA reaches the command, no
-other of its variables does. The script finds gnomon on its PATH, Python as $PYTHON and this folder as $TESTS. A temporary
-file left behind fails the test.
+other of its variables does. The script finds gnomon on its PATH, Python as $PYTHON and this folder as $TESTS; $SANITIZED
+is not empty where a sanitizer is in the command, which takes memory of its own. A temporary file left behind fails the
+test.
 
 usage: run.py [--update] GNOMON FIXTURES WORK SCRIPT
 """
@@ -59,6 +60,11 @@ def check(base, stream, printed, update):
     return good
 
 
+def sanitized(program):
+    with open(program, "rb") as file:
+        return re.search(b"__[at]san_init", file.read()) is not None
+
+
 def main(arguments):
     update = arguments[0] == "--update"
     gnomon, fixtures, work, script = arguments[update:]
@@ -73,6 +79,7 @@ def main(arguments):
                    if not key.startswith(("GNOMON_", "LC_", "LANG")) or key == "GNOMON_ISA"}
     environment.update(PATH=os.path.dirname(os.path.abspath(gnomon)) + ":" + os.environ["PATH"],
                        PYTHON=sys.executable, TESTS=os.path.dirname(os.path.abspath(__file__)), HOME=folder,
+                       SANITIZED="yes" if sanitized(gnomon) else "",
                        GNOMON_PLUGIN_DIR="/nonexistent",  # the CPU, also where there is a GPU
                        PYTHONDONTWRITEBYTECODE="1")
     begin = time.time_ns()
