@@ -133,6 +133,7 @@ static int check(const gcu_gpu &gpu, gnomon_context *ctx, const job &j)
         return 1;
     }
     const int64_t rows = j.rows ? j.rows : j.k - j.row;
+    const uint64_t before = state;
     const points p = make_points(j);
     std::vector<double> s((size_t)(rows * p.cols));
     const gnomon_matrix block = gnomon_matrix_rowmajor(s.data(), GNOMON_F64, rows, p.cols);
@@ -167,13 +168,24 @@ static int check(const gcu_gpu &gpu, gnomon_context *ctx, const job &j)
     const int64_t from = j.n / 3;
     project(gpu, j, op, p, from, j.n - from, false, z);
     const bool part = memcmp(y.data() + from * rows, z.data(), z.size() * sizeof z[0]) != 0;
-    const bool ok = bad == 0 && !other && !part;
+    /* nor on the layout, which decides whether two levels are one kernel */
+    job across = j;
+    across.points_first = !j.points_first;
+    const uint64_t after = state;
+    state = before;
+    const points turned = make_points(across);
+    state = after;
+    project(gpu, across, op, turned, 0, j.n, false, z);
+    const bool layout = memcmp(y.data(), z.data(), y.size() * sizeof y[0]) != 0;
+    MUST(cudaFree(turned.device));
+    const bool ok = bad == 0 && !other && !part && !layout;
     printf("%s %s type %d n %lld k %lld D %lld zeta %lld width %lld levels %d rows %lld+%lld cols "
-           "%lld+%lld %s: rms %.1e max %.1e bad %lld other bits %d %d\n",
+           "%lld+%lld %s: rms %.1e max %.1e bad %lld other bits %d %d %d\n",
            ok ? "ok  " : "FAIL", gnomon_kind_name(j.inner), (int)j.dtype, (long long)j.n,
            (long long)j.k, (long long)j.d, (long long)j.zeta, (long long)op->descriptor.width,
            op->levels, (long long)j.row, (long long)rows, (long long)j.col, (long long)p.cols,
-           j.points_first ? "col" : "row", sqrt(sum / size), most, (long long)bad, other, part);
+           j.points_first ? "col" : "row", sqrt(sum / size), most, (long long)bad, other, part,
+           layout);
     MUST(cudaFree(p.device));
     gnomon_operator_destroy(op);
     return !ok;
@@ -196,6 +208,10 @@ int main(void)
     const gnomon_dtype P0 = (gnomon_dtype)0, P16 = GNOMON_F16, P32 = GNOMON_F32;
     const gnomon_dtype F = GNOMON_F32, H = GNOMON_F16;
     const job jobs[] = {
+        {S, P0, F, 5, 64, 5003, 2, 0, false, true, 0, 0, 0, 0},
+        {S, P0, F, 37, 64, 70000, 4, 0, false, false, 0, 0, 0, 0},
+        {S, P0, F, 11, 40, 40001, 3, 64, false, false, 3, 20, 1001, 30000},
+        {T, P0, F, 150, 64, 4097, 4, 0, false, false, 0, 0, 0, 0},
         {S, P0, F, 37, 32, 4096, 2, 0, false, false, 0, 0, 0, 0},
         {S, P0, F, 33, 61, 5001, 2, 0, true, false, 0, 0, 0, 0},
         {S, P0, F, 5, 8, 10000, 8, 0, false, true, 0, 0, 0, 0},

@@ -188,7 +188,15 @@ __device__ __forceinline__ uint32_t points_s_at(uint32_t stage, int n, int g, in
     return stage + (g >> 1) * (N * 128) + n * 128 + ((((g & 1) * 4 + c) ^ (n & 7)) << 4);
 }
 
-template <int N, int COLS>
+/* The row of a stage that A's row is. PAIRED: such that the sums of two neighbours and those of 16
+ * columns on lie in the registers where a left operand has them (levels.cu). */
+template <bool PAIRED> __device__ __forceinline__ int points_place(int row)
+{
+    return PAIRED ? (row & 32) | (row & 3) << 3 | (row & 12) >> 1 | (row & 16) >> 4 | (row & ~63)
+                  : row;
+}
+
+template <int N, int COLS, bool PAIRED = false>
 __device__ __forceinline__ void points_make_signs(const points_params &p, uint32_t stage, int lane,
                                                   uint32_t block, uint64_t col)
 {
@@ -204,7 +212,7 @@ __device__ __forceinline__ void points_make_signs(const points_params &p, uint32
                     (r + (lane >> 1)) & 3; /* so that a warp's stores meet no bank twice */
                 const uint32_t s = gcu_word(w, i) << (3 - c);
                 const uint32_t one = 0x3C003C00u, sign = 0x80008000u;
-                points_sts128(points_s_at<N>(stage, 4 * a + i, g, c),
+                points_sts128(points_s_at<N>(stage, points_place<PAIRED>(4 * a + i), g, c),
                               make_uint4(((s << 12) & sign) ^ one, ((s << 8) & sign) ^ one,
                                          ((s << 4) & sign) ^ one, (s & sign) ^ one));
             }
@@ -212,7 +220,7 @@ __device__ __forceinline__ void points_make_signs(const points_params &p, uint32
     }
 }
 
-template <int N, int COLS>
+template <int N, int COLS, bool PAIRED = false>
 __device__ __forceinline__ void points_make_achlioptas(const points_params &p, uint32_t stage,
                                                        int lane, uint32_t block, uint64_t col)
 {
@@ -247,7 +255,7 @@ __device__ __forceinline__ void points_make_achlioptas(const points_params &p, u
                     const uint32_t sign = (negative[i] << (3 - c) << (12 - 4 * t)) & 0x80008000u;
                     v[t] = ((there >> 15) * 0x3C00u) | sign;
                 }
-                points_sts128(points_s_at<N>(stage, 4 * a + i, g, c),
+                points_sts128(points_s_at<N>(stage, points_place<PAIRED>(4 * a + i), g, c),
                               make_uint4(v[0], v[1], v[2], v[3]));
             }
         }
@@ -496,53 +504,64 @@ template <int SIZE, bool ACROSS> struct points_raw {
     __device__ __forceinline__ void read(uint32_t stage, int lane)
     {
         const int row = lane >> 2, t = lane & 3;
+        if constexpr (SIZE == 4 && !ACROSS) {
+            /* two addresses, the others being so far from one of them */
+            const uint32_t even = stage + points_x_at<4, false>(row, 4 * t);
+            const uint32_t odd = stage + points_x_at<4, false>(row, 16 + 4 * t);
 #pragma unroll
-        for (int gh = 0; gh < 4; gh++) {
-            if (!ACROSS) {
+            for (int m = 0; m < 2; m++)
 #pragma unroll
-                for (int m = 0; m < 2; m++) {
-                    const uint32_t at =
-                        stage + points_x_at<SIZE, ACROSS>(row + 8 * m, 16 * gh + 4 * t);
-                    if (SIZE == 4) {
-                        const float4 v = points_lds128(at);
-                        w[(m * 4 + gh) * 4 + 0] = __float_as_uint(v.x);
-                        w[(m * 4 + gh) * 4 + 1] = __float_as_uint(v.y);
-                        w[(m * 4 + gh) * 4 + 2] = __float_as_uint(v.z);
-                        w[(m * 4 + gh) * 4 + 3] = __float_as_uint(v.w);
-                    } else if (SIZE == 2) {
-                        const uint2 v = points_lds64(at);
-                        w[(m * 4 + gh) * 2 + 0] = v.x;
-                        w[(m * 4 + gh) * 2 + 1] = v.y;
-                    } else {
-                        w[m * 4 + gh] = points_lds32(at);
-                    }
+                for (int gh = 0; gh < 4; gh++) {
+                    const uint32_t apart = 8 * m * 256 + (gh >> 1) * 128;
+                    const float4 v = points_lds128((gh & 1 ? odd : even) + apart);
+                    w[(m * 4 + gh) * 4 + 0] = __float_as_uint(v.x);
+                    w[(m * 4 + gh) * 4 + 1] = __float_as_uint(v.y);
+                    w[(m * 4 + gh) * 4 + 2] = __float_as_uint(v.z);
+                    w[(m * 4 + gh) * 4 + 3] = __float_as_uint(v.w);
                 }
-            } else {
+        } else {
 #pragma unroll
-                for (int e = 0; e < 4; e++) {
-                    const uint32_t at =
-                        stage + points_x_at<SIZE, ACROSS>(2 * row, 16 * gh + 4 * t + e);
-                    if (SIZE == 4) {
-                        const uint2 v = points_lds64(at);
-                        w[gh * 4 + e] = v.x;
-                        w[16 + gh * 4 + e] = v.y;
-                    } else if (SIZE == 2) { /* to the order of the other layout */
-                        const uint32_t v = points_lds32(at);
-                        if (e % 2 == 0) {
-                            w[gh * 2 + e / 2] = v;
+            for (int gh = 0; gh < 4; gh++) {
+                if (!ACROSS) {
+#pragma unroll
+                    for (int m = 0; m < 2; m++) {
+                        const uint32_t at =
+                            stage + points_x_at<SIZE, ACROSS>(row + 8 * m, 16 * gh + 4 * t);
+                        if (SIZE == 2) {
+                            const uint2 v = points_lds64(at);
+                            w[(m * 4 + gh) * 2 + 0] = v.x;
+                            w[(m * 4 + gh) * 2 + 1] = v.y;
                         } else {
-                            const uint32_t before = w[gh * 2 + e / 2];
-                            w[gh * 2 + e / 2] = __byte_perm(before, v, 0x5410);
-                            w[8 + gh * 2 + e / 2] = __byte_perm(before, v, 0x7632);
+                            w[m * 4 + gh] = points_lds32(at);
                         }
-                    } else {
-                        const uint32_t v = points_lds16(at);
-                        if (e == 0) {
-                            w[gh] = v & 0xFF;
-                            w[4 + gh] = v >> 8;
+                    }
+                } else {
+#pragma unroll
+                    for (int e = 0; e < 4; e++) {
+                        const uint32_t at =
+                            stage + points_x_at<SIZE, ACROSS>(2 * row, 16 * gh + 4 * t + e);
+                        if (SIZE == 4) {
+                            const uint2 v = points_lds64(at);
+                            w[gh * 4 + e] = v.x;
+                            w[16 + gh * 4 + e] = v.y;
+                        } else if (SIZE == 2) { /* to the order of the other layout */
+                            const uint32_t v = points_lds32(at);
+                            if (e % 2 == 0) {
+                                w[gh * 2 + e / 2] = v;
+                            } else {
+                                const uint32_t before = w[gh * 2 + e / 2];
+                                w[gh * 2 + e / 2] = __byte_perm(before, v, 0x5410);
+                                w[8 + gh * 2 + e / 2] = __byte_perm(before, v, 0x7632);
+                            }
                         } else {
-                            w[gh] |= (v & 0xFF) << (8 * e);
-                            w[4 + gh] |= (v >> 8) << (8 * e);
+                            const uint32_t v = points_lds16(at);
+                            if (e == 0) {
+                                w[gh] = v & 0xFF;
+                                w[4 + gh] = v >> 8;
+                            } else {
+                                w[gh] |= (v & 0xFF) << (8 * e);
+                                w[4 + gh] |= (v >> 8) << (8 * e);
+                            }
                         }
                     }
                 }
@@ -834,18 +853,24 @@ __device__ __forceinline__ void points_emit(const points_params &p, int64_t pass
                 /* pairs of lanes exchange halves, for 16-byte stores */
                 const int odd = lane & 1;
                 float *const to = y + 8 * odd + 2 * (lane & 2);
+                const auto store = [&](auto scaled) {
 #pragma unroll
-                for (int j = 0; j < N / 8; j += 2) {
-                    const float a0 = points_scaled(e, m == 0 ? sum[4 * j] : sum[4 * j + 2]);
-                    const float a1 = points_scaled(e, m == 0 ? sum[4 * j + 1] : sum[4 * j + 3]);
-                    const float b0 = points_scaled(e, m == 0 ? sum[4 * j + 4] : sum[4 * j + 6]);
-                    const float b1 = points_scaled(e, m == 0 ? sum[4 * j + 5] : sum[4 * j + 7]);
-                    const float c0 = __shfl_xor_sync(~0u, odd ? a0 : b0, 1);
-                    const float c1 = __shfl_xor_sync(~0u, odd ? a1 : b1, 1);
-                    if (there)
-                        *reinterpret_cast<float4 *>(to + 8 * j) =
-                            odd ? make_float4(c0, c1, b0, b1) : make_float4(a0, a1, c0, c1);
-                }
+                    for (int j = 0; j < N / 8; j += 2) {
+                        const float a0 = scaled(m == 0 ? sum[4 * j] : sum[4 * j + 2]);
+                        const float a1 = scaled(m == 0 ? sum[4 * j + 1] : sum[4 * j + 3]);
+                        const float b0 = scaled(m == 0 ? sum[4 * j + 4] : sum[4 * j + 6]);
+                        const float b1 = scaled(m == 0 ? sum[4 * j + 5] : sum[4 * j + 7]);
+                        const float c0 = __shfl_xor_sync(~0u, odd ? a0 : b0, 1);
+                        const float c1 = __shfl_xor_sync(~0u, odd ? a1 : b1, 1);
+                        if (there)
+                            *reinterpret_cast<float4 *>(to + 8 * j) =
+                                odd ? make_float4(c0, c1, b0, b1) : make_float4(a0, a1, c0, c1);
+                    }
+                };
+                if (__all_sync(~0u, e.factor == 1.0f && e.rest == 0.0f)) /* between levels */
+                    store([](float total) { return __fadd_rn(total, 0.0f); });
+                else
+                    store([&](float total) { return points_scaled(e, total); });
             } else if (there) {
 #pragma unroll
                 for (int j = 0; j < N / 4; j++) {
