@@ -1,6 +1,6 @@
 /* Adjoints on the GPU against Y S in fp64 with S by the CPU library, every kind of operator; and
  * their bits against themselves: fewer points, columns cut, little work memory. Exits with 77 where
- * there is no GPU. GNOMON_TEST_REDUCED=1 runs a part. */
+ * there is no GPU. GNOMON_TEST_REDUCED=1 runs a part, 2 small transforms alone. */
 #include "../../unit/project/operator_cases.h"
 #include "cuda/project/family.h"
 #include "must.cuh"
@@ -248,7 +248,7 @@ int main(void)
         return 1;
     }
     const char *part = getenv("GNOMON_TEST_REDUCED");
-    const bool reduced = part && *part == '1';
+    const bool few = part && *part == '2', reduced = few || (part && *part == '1');
     const job jobs[] = {
         {60, 1000, 7, 0, 0, 0, 0, GNOMON_F32, false, false, false, 1, 0},
         {101, 3001, 70, 0, 0, 0, 0, GNOMON_F32, false, true, true, -1.5, 0.5},
@@ -260,13 +260,22 @@ int main(void)
         {500, 40000, 33, 0, 0, 0, 0, GNOMON_BF16, false, false, true, 1, 0},
         {7, 8, 1, 0, 0, 0, 0, GNOMON_F32, false, false, false, 1, 0},
     };
-    /* srht: transforms of 2^10 and 2^11 elements of lone and of adjacent points, and products */
+    /* srht: transforms of 2^10 to 2^12 elements of lone and of adjacent points, few rows and more
+     * than shared memory holds, up to all */
     const job transforms[] = {
+        {2000, 2047, 21, 0, 0, 0, 0, GNOMON_F32, false, true, false, 1, 0},
+        {2047, 2047, 5, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
+        {4000, 4096, 11, 0, 0, 0, 0, GNOMON_F32, false, false, true, 0.3, 0},
+        {1, 1, 3, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
         {900, 70001, 37, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
         {900, 20000, 7, 100, 700, 9000, 10001, GNOMON_F16, false, true, false, 1, 0},
         {256, 300000, 40, 0, 0, 0, 0, GNOMON_F32, false, true, true, -1, 0.5},
         {4096, 20000, 70, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
-        {1, 1, 3, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
+        {4096, 50000, 9, 0, 0, 0, 0, GNOMON_F32, false, false, true, -1, 0.5},
+        {5000, 20000, 7, 0, 0, 9000, 10001, GNOMON_F16, false, true, true, 1, 0},
+        {9000, 20000, 5, 100, 8000, 0, 0, GNOMON_F32, false, false, false, 1, 0},
+        {30001, 32768, 9, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
+        {70000, 70000, 3, 0, 0, 0, 0, GNOMON_F32, false, false, false, 1, 0},
     };
     int failed = 0, count = 0;
     for (const job &j : transforms) {
@@ -276,6 +285,7 @@ int main(void)
     }
     for (const kind &which : all_operators)
         for (const job &j : jobs) {
+            if (few) break;
             if (reduced && count++ % 3 != 0) continue;
             job one = j;
             if (which.kind == GNOMON_BLOCK && one.k < 8) continue;

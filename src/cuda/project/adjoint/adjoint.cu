@@ -38,9 +38,8 @@ static cudaError_t run_level(gcu_level *l, const gnomon_simple *a, const gcu_adj
     case GCU_ADJOINT_LISTS:
         return gcu_adjoint_lists(*l, a, t->f64, lists, t->stream);
     case GCU_ADJOINT_HADAMARD:
-        if (t->f64 || !gcu_adjoint_hadamard_supported(a))
-            return gcu_adjoint_dense(*l, t->f64, t->stream);
-        return gcu_adjoint_hadamard(*l, a, lists, t->gpu->sms, t->stream);
+        return t->f64 ? gcu_adjoint_dense(*l, true, t->stream)
+                      : gcu_adjoint_hadamard(*l, a, lists, t->work_bytes, t->gpu, t->stream);
     }
     return cudaErrorNotSupported;
 }
@@ -50,15 +49,16 @@ static int64_t size_of(const gcu_adjoint_task *t)
     return t->f64 ? 8 : 4;
 }
 
-/* Bytes for the lists of a chunk, or of the rows, of the factor that needs most. */
-static size_t lists_bytes(const gnomon_operator *op)
+/* Bytes for the lists of a chunk, or of the rows, of the factor that needs most. srht, which wants
+ * to know the points too, is no factor of others. */
+static size_t lists_bytes(const gnomon_operator *op, int64_t points)
 {
     size_t most = 0;
     for (int i = 0; i < op->levels; i++) {
         const gnomon_simple *a = &op->factor[i];
         const gcu_adjoint_way way = gcu_kind_of(a)->adjoint;
         const size_t bytes = way == GCU_ADJOINT_LISTS      ? gcu_adjoint_lists_bytes(a)
-                             : way == GCU_ADJOINT_HADAMARD ? gcu_adjoint_hadamard_bytes(a)
+                             : way == GCU_ADJOINT_HADAMARD ? gcu_adjoint_hadamard_bytes(a, points)
                                                            : 0;
         if (bytes > most) most = bytes;
     }
@@ -86,7 +86,7 @@ bool gcu_adjoint_supports(const gcu_adjoint_task *t, char *why, size_t why_size)
 
 static size_t work_of(const gcu_adjoint_task *t, int64_t points)
 {
-    return lists_bytes(t->op) + (size_t)(2 * between(t->op) * points * size_of(t));
+    return lists_bytes(t->op, points) + (size_t)(2 * between(t->op) * points * size_of(t));
 }
 
 size_t gcu_adjoint_best_work(const gcu_adjoint_task *t)
@@ -150,7 +150,7 @@ static cudaError_t run_batch(const gcu_adjoint_task *t, int64_t point, int64_t p
 {
     const gnomon_operator *op = t->op;
     char *buffer[2];
-    buffer[0] = static_cast<char *>(t->work) + lists_bytes(op);
+    buffer[0] = static_cast<char *>(t->work) + lists_bytes(op, points);
     buffer[1] = buffer[0] + between(op) * points * size_of(t);
     for (int i = op->levels - 1; i >= 0; i--) {
         const gnomon_simple *a = &op->factor[i];

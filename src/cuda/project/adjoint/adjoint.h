@@ -33,11 +33,11 @@ size_t gcu_adjoint_lists_bytes(const gnomon_simple *a);
 cudaError_t gcu_adjoint_lists(const gcu_level &level, const gnomon_simple *a, bool f64, void *work,
                               cudaStream_t stream);
 
-/* srht in fp32, in one pass over X; 'work' holds the rows in their order. Not for many rows. */
-bool gcu_adjoint_hadamard_supported(const gnomon_simple *a);
-size_t gcu_adjoint_hadamard_bytes(const gnomon_simple *a);
+/* srht in fp32, in one pass over X; 'work' holds the rows in their order, and Z's elements of some
+ * points: of all of 'points', or fewer. */
+size_t gcu_adjoint_hadamard_bytes(const gnomon_simple *a, int64_t points);
 cudaError_t gcu_adjoint_hadamard(const gcu_level &level, const gnomon_simple *a, void *work,
-                                 int sms, cudaStream_t stream);
+                                 size_t work_bytes, const gcu_gpu *gpu, cudaStream_t stream);
 
 #ifdef __CUDACC__
 

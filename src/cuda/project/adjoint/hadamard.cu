@@ -3,64 +3,164 @@
  * 2^c elements, to which row a of A adds its element of Z at perm(a) mod 2^c, with the sign
  * (-1)^popcount((perm(a) >> c) & block). Rows that meet in an element add in ascending order: they
  * are put in order of how many rows were there before (their rank), and ranks go one after the
- * other. */
+ * other. Z is copied to that order first, some points at a time. */
 #include "cuda/project/adjoint/adjoint.h"
 #include "cuda/project/srht/srht.h"
 #include "cuda/project/srht/transform.cuh"
 
-enum {
-    MOST_ROWS = 1024,
-    MOST_SPAN = 16,        /* blocks of columns that a block of threads does, at most */
-    MOST_BLOCKS = 1 << 24, /* of threads in a launch */
-    ORDER_THREADS = 1024
-};
+enum { ORDER_THREADS = 1024, BANKED = 32 /* ranks whose rows go by banks: a warp's lanes */ };
+
+static const int64_t COPIED_POINTS = 1024; /* whose Z is in order at a time, at most */
 
 struct ranked {
     uint64_t *sample; /* perm of the rows */
     uint64_t *entry;  /* the same, by rank */
-    uint32_t *row, *start, *taken, *ranks;
+    uint32_t *row;    /* of A, less the first, by rank */
+    uint32_t *rank, *ranks;
+    uint32_t *start;  /* of the ranks, and their end */
+    uint32_t *placed; /* rows of a rank that are in their place */
 };
 
-/* One block of threads: in each turn the first of an element's rows that are left takes it. */
-static __global__ void __launch_bounds__(ORDER_THREADS)
-    rank_rows(ranked by, uint32_t rows, int log2)
+/* One block of threads. Rows come some at a time, and in each turn the first of an element's rows
+ * that are left takes the element's next rank. Rows of a low rank go by the bank that their element
+ * lies in, so that a warp's rows seldom meet in one. */
+template <int LOG2, int POINTS>
+static __global__ void __launch_bounds__(ORDER_THREADS) rank_rows(ranked by, uint32_t rows)
 {
-    extern __shared__ uint32_t first[];
-    __shared__ uint32_t placed;
-    const uint32_t t = threadIdx.x, mask = (1u << log2) - 1;
-    if (t == 0) placed = 0;
-    for (uint32_t i = t; i < rows; i += ORDER_THREADS)
-        by.taken[i] = 0;
-    uint32_t rank = 0;
-    for (;; rank++) {
-        for (uint32_t i = t; i <= mask; i += ORDER_THREADS)
-            first[i] = 0xFFFFFFFFu;
-        __syncthreads();
-        const uint32_t before = placed;
-        if (t == 0) by.start[rank] = before;
-        if (before == rows) break;
-        for (uint32_t i = t; i < rows; i += ORDER_THREADS)
-            if (!by.taken[i]) atomicMin(&first[(uint32_t)by.sample[i] & mask], i);
-        __syncthreads();
-        for (uint32_t i = t; i < rows; i += ORDER_THREADS)
-            if (!by.taken[i] && first[(uint32_t)by.sample[i] & mask] == i) {
-                const uint32_t to = atomicAdd(&placed, 1u);
-                by.taken[i] = 1;
-                by.entry[to] = by.sample[i];
-                by.row[to] = i;
+    constexpr uint32_t mask = (1u << LOG2) - 1, none = 0xFFFFFFFFu;
+    constexpr int banks = 32 / POINTS;                    /* of a point's elements */
+    constexpr int each = 4;                               /* rows of a thread */
+    __shared__ uint32_t first[mask + 1], count[mask + 1]; /* of an element's rows */
+    __shared__ __align__(16) uint32_t of_bank[BANKED][banks];
+    __shared__ uint32_t placed[BANKED][banks], start[BANKED + 1], ranks;
+    const uint32_t t = threadIdx.x;
+    const auto bank_of = [](uint64_t sample) {
+        return lanes<LOG2, POINTS>::at((int)((uint32_t)sample & mask)) % banks;
+    };
+    for (uint32_t e = t; e <= mask; e += ORDER_THREADS)
+        first[e] = none, count[e] = 0;
+    for (int i = (int)t; i < BANKED * banks; i += ORDER_THREADS)
+        of_bank[i / banks][i % banks] = placed[i / banks][i % banks] = 0;
+    for (uint32_t i = t; i <= rows; i += ORDER_THREADS)
+        by.start[i] = by.placed[i] = 0;
+    if (t == 0) ranks = start[0] = 0;
+    for (uint32_t i0 = 0; i0 < rows; i0 += each * ORDER_THREADS) {
+        uint64_t sample[each];
+        uint32_t left = 0;
+#pragma unroll
+        for (int u = 0; u < each; u++) {
+            const uint32_t i = i0 + u * ORDER_THREADS + t;
+            sample[u] = i < rows ? by.sample[i] : 0;
+            left |= (uint32_t)(i < rows) << u;
+        }
+        while (__syncthreads_or((int)left)) {
+#pragma unroll
+            for (int u = 0; u < each; u++)
+                if (left >> u & 1)
+                    atomicMin(&first[(uint32_t)sample[u] & mask], i0 + u * ORDER_THREADS + t);
+            __syncthreads();
+            uint32_t mine = 0;
+#pragma unroll
+            for (int u = 0; u < each; u++)
+                if (left >> u & 1 &&
+                    first[(uint32_t)sample[u] & mask] == i0 + u * ORDER_THREADS + t)
+                    mine |= 1u << u;
+            __syncthreads();
+            left &= ~mine;
+#pragma unroll
+            for (int u = 0; u < each; u++) {
+                if (!(mine >> u & 1)) continue;
+                const uint32_t e = (uint32_t)sample[u] & mask, rank = count[e]++;
+                first[e] = none;
+                by.rank[i0 + u * ORDER_THREADS + t] = rank;
+                if (rank < BANKED)
+                    atomicAdd(&of_bank[rank][bank_of(sample[u])], 1u);
+                else
+                    atomicAdd(&by.start[rank + 1], 1u);
             }
-        __syncthreads();
+        }
     }
-    if (t == 0) *by.ranks = rank;
+    uint32_t most = 0;
+    for (uint32_t e = t; e <= mask; e += ORDER_THREADS)
+        most = max(most, count[e]);
+    most = __reduce_max_sync(~0u, most);
+    if (t % 32 == 0) atomicMax(&ranks, most);
+    __syncthreads();
+    if (t < 32) { /* a lane a rank */
+        uint32_t sum = 0;
+        for (int b = 0; b < banks; b++)
+            sum += of_bank[t][(b + t) % banks];
+        for (int d = 1; d < 32; d *= 2) {
+            const uint32_t below = __shfl_up_sync(~0u, sum, d);
+            if ((int)t >= d) sum += below;
+        }
+        start[t + 1] = sum;
+        if (t < ranks) by.start[t + 1] = sum;
+        if (t == 31)
+            for (uint32_t rank = BANKED; rank < ranks; rank++)
+                by.start[rank + 1] = sum += by.start[rank + 1];
+        if (t == 0) *by.ranks = ranks;
+    }
+    __syncthreads();
+    for (uint32_t i = t; i < rows; i += ORDER_THREADS) {
+        const uint64_t sample = by.sample[i];
+        const uint32_t rank = by.rank[i];
+        uint32_t to;
+        if (rank < BANKED) { /* turn by turn, and in a turn bank by bank */
+            const int bank = bank_of(sample);
+            const uint32_t turn = atomicAdd(&placed[rank][bank], 1u);
+            to = start[rank];
+#pragma unroll
+            for (int b = 0; b < banks; b++) {
+                const uint32_t there = of_bank[rank][b];
+                to += min(there, turn) + (b < bank && there > turn);
+            }
+        } else {
+            to = by.start[rank] + atomicAdd(&by.placed[rank], 1u);
+        }
+        by.entry[to] = sample;
+        by.row[to] = i;
+    }
 }
 
-/* POINTS: 1 (a thread's columns are adjacent), or as 'lanes' has them. */
-template <int LOG2, int POINTS> struct shape {
+/* LONE points of adjacent columns, or POINTS adjacent ones as 'lanes' has them, are a block of
+ * threads. */
+template <int LOG2, int POINTS, int LONE> struct shape {
     using L = lanes<LOG2, POINTS>;
-    static constexpr int lone = POINTS > 1 ? 1 : L::threads < 128 ? 128 / L::threads : 1;
-    static constexpr int points = POINTS > 1 ? POINTS : lone;
+    static constexpr int points = POINTS * LONE;
     static constexpr int block = L::threads * points;
+    /* Z of so few rows lies in shared memory; else it is put in order first. */
+    static constexpr bool holds_z = POINTS == 1 && LOG2 <= 11;
 };
+
+static __device__ __forceinline__ float z_of(const gcu_level &l, const ranked &by, int64_t v,
+                                             int64_t e)
+{
+    const int64_t a = by.row[e] + l.a_row - l.row;
+    return v < l.n ? gcu_element<float>(l.z, l.z_dtype, v * l.z_row_stride + a * l.z_col_stride)
+                   : 0.0f;
+}
+
+/* Elements of Z for 'points' points from v0 on as fp32, POINTS of them beside each other, rows by
+ * rank. */
+template <int POINTS>
+static __global__ void __launch_bounds__(256)
+    order_z(gcu_level l, ranked by, int64_t v0, int64_t points, float *to)
+{
+    const int64_t rows = l.a_row_end - l.a_row;
+    const int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+    if (i < points * rows)
+        to[i] = z_of(l, by, v0 + i / POINTS / rows * POINTS + i % POINTS, i / POINTS % rows);
+}
+
+/* Waits for the threads that share a point's elements; p is one of LONE such points. */
+template <int LOG2, int POINTS, int LONE> static __device__ __forceinline__ void sync_shared(int p)
+{
+    if constexpr (LONE == 1 || LOG2 == 10)
+        sync_points<LOG2, POINTS>();
+    else
+        asm volatile("bar.sync %0, %1;" ::"r"(p + 1), "n"(lanes<LOG2, POINTS>::threads) : "memory");
+}
 
 /* Where an element lies (14 bits), and its signs in 16 blocks. */
 template <int LOG2, int POINTS>
@@ -68,14 +168,6 @@ static __device__ __forceinline__ uint32_t code_of(uint64_t sample, uint64_t seg
 {
     return (uint32_t)lanes<LOG2, POINTS>::at((int)(sample & ((1u << LOG2) - 1))) |
            block_signs<LOG2>(sample, segment);
-}
-
-static __device__ __forceinline__ float z_of(const gcu_level &l, int64_t v, int64_t a)
-{
-    if (v >= l.n) return 0.0f;
-    const int64_t at = v * l.z_row_stride + (l.a_row + a - l.row) * l.z_col_stride;
-    return l.z_dtype == GNOMON_F32 ? static_cast<const float *>(l.z)[at]
-                                   : gcu_element<float>(l.z, l.z_dtype, at);
 }
 
 template <int LOG2, int POINTS>
@@ -117,38 +209,92 @@ static __device__ __forceinline__ void write(const gcu_level &l, int64_t v, int6
         }
 }
 
-/* The rows' codes, and a lone point's elements, lie in shared memory. */
-template <int LOG2, int POINTS>
-static __global__ void __launch_bounds__(shape<LOG2, POINTS>::block,
-                                         1024 / shape<LOG2, POINTS>::block)
-    transform_rows(gcu_level l, ranked by, int64_t groups, int span)
+/* Of a launch: units of a group of points and a block of columns. Adjacent points go block by
+ * block, for what lies side by side in memory to be written at a time, lone ones group by group. */
+struct course {
+    ranked by;
+    const float *z;  /* as order_z has it */
+    int64_t v0, low; /* the first point, and block of columns */
+    int groups, blocks;
+};
+
+/* HELD: the rows' codes lie in shared memory. */
+template <int LOG2, int POINTS, int LONE, bool HELD>
+static __global__ void __launch_bounds__(shape<LOG2, POINTS, LONE>::block,
+                                         1024 / shape<LOG2, POINTS, LONE>::block)
+    transform_rows(gcu_level l, course c)
 {
-    using S = shape<LOG2, POINTS>;
+    using S = shape<LOG2, POINTS, LONE>;
     using L = lanes<LOG2, POINTS>;
     extern __shared__ __align__(16) float raw[];
+    __shared__ int start[BANKED + 1];
     const int rows = (int)(l.a_row_end - l.a_row);
-    uint32_t *const codes = reinterpret_cast<uint32_t *>(raw + L::floats * S::lone);
+    uint32_t *const codes = reinterpret_cast<uint32_t *>(raw + L::floats * LONE);
     const int p = POINTS > 1 ? threadIdx.x % POINTS : threadIdx.x / L::threads;
     const int t = POINTS > 1 ? threadIdx.x / POINTS : threadIdx.x % L::threads;
     float *const shared = raw + p * (POINTS > 1 ? 1 : L::floats);
-    float *const held_z = reinterpret_cast<float *>(codes + rows) + p * rows; /* POINTS 1 */
-    const int64_t v = blockIdx.x % groups * S::points + p;
-    const int64_t low = l.a_col >> LOG2, high = (l.a_col_end - 1) >> LOG2;
-    const int64_t first = (low / span + blockIdx.x / groups) * span;
-    const uint64_t segment = (uint64_t)first / 16;
     const bool exact =
         l.x_dtype == GNOMON_F32 && l.beta == 0.0 && (double)(float)l.factor_most == l.factor_most;
-    for (int e = threadIdx.x; e < rows; e += S::block)
-        codes[e] = code_of<LOG2, POINTS>(by.entry[e], segment);
-    if (POINTS == 1)
-        for (int e = t; e < rows; e += L::threads)
-            held_z[e] = z_of(l, v, by.row[e]);
+    const int ranks = (int)*c.by.ranks;
+    for (int i = threadIdx.x; i <= BANKED && i <= ranks; i += S::block)
+        start[i] = (int)c.by.start[i];
     __syncthreads();
-    const int ranks = (int)*by.ranks;
-    const int64_t begin = first > low ? first : low;
-    const int64_t end = first + span <= high ? first + span : high + 1;
-    for (int64_t block = begin; block < end; block++) {
-        const int shift = 15 - (int)(block & 15);
+    const int64_t units = (int64_t)c.groups * c.blocks;
+    int left, group, block, groups_on, blocks_on; /* and from one unit to the next */
+    if (POINTS > 1) {
+        left = (int)((units - blockIdx.x + gridDim.x - 1) / gridDim.x);
+        group = blockIdx.x % c.groups, block = blockIdx.x / c.groups;
+        groups_on = gridDim.x % c.groups, blocks_on = gridDim.x / c.groups;
+    } else {
+        const int64_t begin = units * blockIdx.x / gridDim.x;
+        left = (int)(units * (blockIdx.x + 1) / gridDim.x - begin);
+        group = (int)(begin / c.blocks), block = (int)(begin % c.blocks);
+        groups_on = 0, blocks_on = 1;
+    }
+    int64_t codes_of = -1; /* segment */
+    int z_of_group = -1;   /* what lies in shared memory */
+    for (; left > 0; left--, group += groups_on, block += blocks_on) {
+        if (POINTS > 1 && group >= c.groups) group -= c.groups, block++;
+        if (POINTS == 1 && block >= c.blocks) group++, block = 0;
+        const int64_t v = c.v0 + group * S::points + p, column_block = c.low + block;
+        const uint64_t segment = (uint64_t)column_block / 16;
+        const int shift = 15 - (int)(column_block & 15);
+        if (HELD && codes_of != (int64_t)segment) {
+            codes_of = (int64_t)segment;
+            __syncthreads();
+            for (int e = threadIdx.x; e < rows; e += S::block)
+                codes[e] = code_of<LOG2, POINTS>(c.by.entry[e], segment);
+            __syncthreads();
+        }
+        const float *z;
+        if constexpr (S::holds_z) {
+            float *const held = reinterpret_cast<float *>(codes + rows) + p * rows;
+            z = held;
+            if (z_of_group != group) {
+                z_of_group = group;
+                for (int e = t; e < rows; e += L::threads)
+                    held[e] = z_of(l, c.by, v, e);
+            }
+        } else {
+            z = c.z + (POINTS > 1 ? (int64_t)group * rows * POINTS + p
+                                  : (int64_t)(group * LONE + p) * rows);
+        }
+        const auto start_of = [&](int rank) {
+            return rank <= BANKED ? start[rank] : (int)c.by.start[rank];
+        };
+        const auto code_at = [&](int e) {
+            return HELD ? codes[e] : code_of<LOG2, POINTS>(c.by.entry[e], segment);
+        };
+        const auto element_of = [&](uint32_t code) { return shared + (code & 0xFFFFu) * POINTS; };
+        const auto signed_of = [&](uint32_t code, float value) {
+            return __uint_as_float(__float_as_uint(value) ^ (code << shift & 0x80000000u));
+        };
+        /* of each rank the first row's code and element come before the wait for the rank below */
+        int e = t, stop = start_of(1);
+        uint32_t code = 0;
+        float z_of_e = 0.0f;
+        if (S::holds_z) sync_shared<LOG2, POINTS, LONE>(p);
+        if (e < stop) code = code_at(e), z_of_e = z[(int64_t)e * POINTS];
         if (POINTS == 1) {
             for (int i = t; i < L::floats / 4; i += L::threads)
                 reinterpret_cast<float4 *>(shared)[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -156,29 +302,40 @@ static __global__ void __launch_bounds__(shape<LOG2, POINTS>::block,
             for (int i = threadIdx.x; i < L::floats / 4; i += L::block)
                 reinterpret_cast<float4 *>(raw)[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         }
-        sync_points<LOG2, POINTS>();
+        sync_shared<LOG2, POINTS, LONE>(p);
         for (int rank = 0; rank < ranks; rank++) {
-            const int stop = (int)by.start[rank + 1];
+            if (e < stop) {
+                if (rank == 0) {
+                    *element_of(code) = signed_of(code, z_of_e);
+#pragma unroll 8
+                    for (e += L::threads; e < stop; e += L::threads) {
+                        const uint32_t other = code_at(e);
+                        *element_of(other) = signed_of(other, z[(int64_t)e * POINTS]);
+                    }
+                } else {
+                    *element_of(code) += signed_of(code, z_of_e);
 #pragma unroll 4
-            for (int e = (int)by.start[rank] + t; e < stop; e += L::threads) {
-                const uint32_t code = codes[e];
-                const float z = POINTS == 1 ? held_z[e] : z_of(l, v, by.row[e]);
-                shared[(code & 0xFFFFu) * POINTS] +=
-                    __uint_as_float(__float_as_uint(z) ^ (code << shift & 0x80000000u));
+                    for (e += L::threads; e < stop; e += L::threads) {
+                        const uint32_t other = code_at(e);
+                        *element_of(other) += signed_of(other, z[(int64_t)e * POINTS]);
+                    }
+                }
             }
-            sync_points<LOG2, POINTS>();
+            e = stop + t, stop = rank + 1 < ranks ? start_of(rank + 2) : stop;
+            if (e < stop) code = code_at(e), z_of_e = z[(int64_t)e * POINTS];
+            sync_shared<LOG2, POINTS, LONE>(p);
         }
         if constexpr (L::left > 0) {
             L::rest(shared, t);
-            sync_points<LOG2, POINTS>();
+            sync_shared<LOG2, POINTS, LONE>(p);
         }
         L::middle(shared, t);
-        sync_points<LOG2, POINTS>();
+        sync_shared<LOG2, POINTS, LONE>(p);
         float x[32];
         L::get_outer(x, shared, t);
-        sync_points<LOG2, POINTS>();
+        sync_shared<LOG2, POINTS, LONE>(p);
         levels<32, 0, 5>(x);
-        const int64_t words = block << LOG2 >> 5;
+        const int64_t words = column_block << LOG2 >> 5;
         const uint32_t word =
             gcu_call(l.a.stream, 0, (uint64_t)(words + L::sign_word(threadIdx.x % 32, t))).x;
 #pragma unroll
@@ -188,48 +345,55 @@ static __global__ void __launch_bounds__(shape<LOG2, POINTS>::block,
             for (int u = 0; u < 4; u++)
                 x[4 * j + u] = with_sign(x[4 * j + u], bits, u);
         }
-        write<LOG2, POINTS>(l, v, block, t, exact, x);
+        write<LOG2, POINTS>(l, v, column_block, t, exact, x);
     }
 }
 
-template <int LOG2, int POINTS>
-static cudaError_t launch(const gcu_level &l, const ranked &by, int sms, cudaStream_t stream)
+/* Of shared memory, and a little more. */
+template <int LOG2, int POINTS, int LONE> static size_t bytes_of(int64_t held_rows)
 {
-    using S = shape<LOG2, POINTS>;
-    using L = lanes<LOG2, POINTS>;
+    const int64_t each = shape<LOG2, POINTS, LONE>::holds_z ? 1 + LONE : 1;
+    return (size_t)(lanes<LOG2, POINTS>::floats * LONE + held_rows * each) * 4 + 256;
+}
+
+static int64_t round_points(int64_t points)
+{
+    return points < COPIED_POINTS ? (points + 15) / 16 * 16 : COPIED_POINTS;
+}
+
+/* Of z's points, 'copied' at a time. */
+template <int LOG2, int POINTS, int LONE, bool HELD>
+static cudaError_t launch(const gcu_level &l, const ranked &by, float *z, int64_t copied, int sms,
+                          cudaStream_t stream)
+{
+    using S = shape<LOG2, POINTS, LONE>;
     const int64_t rows = l.a_row_end - l.a_row;
-    const int64_t words = L::floats * S::lone + rows * (POINTS > 1 ? 1 : 1 + S::lone);
-    const size_t bytes = (size_t)words * 4;
-    const auto kernel = transform_rows<LOG2, POINTS>;
+    const size_t bytes = bytes_of<LOG2, POINTS, LONE>(HELD ? rows : 0);
+    const auto kernel = transform_rows<LOG2, POINTS, LONE, HELD>;
     cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
     if (error != cudaSuccess) return error;
     int resident = 1;
     error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, S::block, bytes);
     if (error != cudaSuccess) return error;
-    const int64_t slots = (int64_t)sms * (resident < 1 ? 1 : resident);
-    const int64_t groups = (l.n + S::points - 1) / S::points;
-    const int64_t low = l.a_col >> LOG2, high = (l.a_col_end - 1) >> LOG2;
-    /* the span that ends first, a block's codes costing about a span of one */
-    int span = MOST_SPAN;
-    int64_t best = INT64_MAX, spans = 1;
-    for (int s = MOST_SPAN; s > 0; s /= 2) {
-        const int64_t count = high / s - low / s + 1;
-        const int64_t cost = (groups * count + slots - 1) / slots * (s + 1);
-        if (cost < best) best = cost, span = s, spans = count;
+    course c = {};
+    c.by = by;
+    c.z = z;
+    c.low = l.a_col >> LOG2;
+    c.blocks = (int)(((l.a_col_end - 1) >> LOG2) - c.low + 1); /* X lies in memory */
+    for (; c.v0 < l.n; c.v0 += copied) {
+        const int64_t left = l.n - c.v0 < copied ? l.n - c.v0 : copied;
+        c.groups = (int)((left + S::points - 1) / S::points);
+        const int64_t points = (int64_t)c.groups * S::points;
+        if (!S::holds_z)
+            order_z<POINTS><<<(unsigned)((points * rows + 255) / 256), 256, 0, stream>>>(
+                l, by, c.v0, points, z);
+        const int64_t units = (int64_t)c.groups * c.blocks, slots = (int64_t)sms * resident;
+        kernel<<<(unsigned)(units < slots ? units : slots), S::block, bytes, stream>>>(l, c);
+        error = cudaGetLastError();
+        if (error != cudaSuccess) return error;
     }
-    const int64_t most = spans < MOST_BLOCKS ? MOST_BLOCKS / spans : 1;
-    for (int64_t group = 0; group < groups; group += most) {
-        const int64_t count = groups - group < most ? groups - group : most, v = group * S::points;
-        gcu_level some = l;
-        some.n = l.n - v < count * S::points ? l.n - v : count * S::points;
-        some.z = static_cast<const char *>(l.z) +
-                 v * l.z_row_stride * (int64_t)gnomon_dtype_size(l.z_dtype);
-        some.x =
-            static_cast<char *>(l.x) + v * l.x_row_stride * (int64_t)gnomon_dtype_size(l.x_dtype);
-        kernel<<<(unsigned)(count * spans), S::block, bytes, stream>>>(some, by, count, span);
-    }
-    return cudaGetLastError();
+    return cudaSuccess;
 }
 
 static ranked ranked_in(void *work, int64_t rows)
@@ -238,40 +402,68 @@ static ranked ranked_in(void *work, int64_t rows)
     by.sample = static_cast<uint64_t *>(work);
     by.entry = by.sample + rows;
     by.row = reinterpret_cast<uint32_t *>(by.entry + rows);
-    by.taken = by.row + rows;
-    by.ranks = by.taken + rows;
-    by.start = by.ranks + 1; /* rows + 1 at most */
+    by.rank = by.row + rows;
+    by.ranks = by.rank + rows;
+    by.start = by.ranks + 1;         /* rows + 1 at most */
+    by.placed = by.start + rows + 1; /* as many */
     return by;
 }
 
-/* More rows would take blocks of more elements. */
-bool gcu_adjoint_hadamard_supported(const gnomon_simple *a)
+/* Of the rows in their order. */
+static size_t ranked_bytes(int64_t rows)
 {
-    return a->rows <= MOST_ROWS;
+    return ((size_t)rows * 32 + 12 + 255) / 256 * 256;
 }
 
-size_t gcu_adjoint_hadamard_bytes(const gnomon_simple *a)
+size_t gcu_adjoint_hadamard_bytes(const gnomon_simple *a, int64_t points)
 {
-    return gcu_adjoint_hadamard_supported(a) ? (size_t)a->rows * 28 + 8 : 0;
+    return ranked_bytes(a->rows) + (size_t)(a->rows * round_points(points)) * sizeof(float);
 }
 
-cudaError_t gcu_adjoint_hadamard(const gcu_level &l, const gnomon_simple *a, void *work, int sms,
-                                 cudaStream_t stream)
+/* Ranks the rows, then transforms adjacent points together where that leaves few lanes idle, LONE
+ * others at a time. */
+template <int LOG2, int POINTS, int LONE>
+static cudaError_t run(const gcu_level &l, const ranked &by, float *z, int64_t copied,
+                       const gcu_gpu *gpu, cudaStream_t stream)
 {
     const int64_t rows = l.a_row_end - l.a_row;
-    if (rows <= 0) return gcu_adjoint_dense(l, false, stream);
-    const srht_shape s = srht_shape_of(a); /* c is that of the sums: 10 or 11 for so few rows */
+    const bool across = l.x_row_stride == 1 && l.x_col_stride != 1 && l.n * 2 >= POINTS &&
+                        bytes_of<LOG2, POINTS, 1>(0) <= gpu->smem_bytes;
+    if (across)
+        rank_rows<LOG2, POINTS><<<1, ORDER_THREADS, 0, stream>>>(by, (uint32_t)rows);
+    else
+        rank_rows<LOG2, 1><<<1, ORDER_THREADS, 0, stream>>>(by, (uint32_t)rows);
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess) return error;
+    if constexpr (LOG2 > 11) { /* fewer elements are those of few rows */
+        if (across && bytes_of<LOG2, POINTS, 1>(rows) > gpu->smem_bytes)
+            return launch<LOG2, POINTS, 1, false>(l, by, z, copied, gpu->sms, stream);
+        if (!across && bytes_of<LOG2, 1, LONE>(rows) > gpu->smem_bytes)
+            return launch<LOG2, 1, 1, false>(l, by, z, copied, gpu->sms, stream);
+    }
+    return across ? launch<LOG2, POINTS, 1, true>(l, by, z, copied, gpu->sms, stream)
+                  : launch<LOG2, 1, LONE, true>(l, by, z, copied, gpu->sms, stream);
+}
+
+cudaError_t gcu_adjoint_hadamard(const gcu_level &l, const gnomon_simple *a, void *work,
+                                 size_t work_bytes, const gcu_gpu *gpu, cudaStream_t stream)
+{
+    const int64_t rows = l.a_row_end - l.a_row;
+    if (rows <= 0 || rows > INT32_MAX) return gcu_adjoint_dense(l, false, stream);
+    const srht_shape s = srht_shape_of(a);
     const ranked by = ranked_in(work, rows);
-    cudaError_t error = srht_samples(s, l.a_row, rows, by.sample, stream);
+    const cudaError_t error = srht_samples(s, l.a_row, rows, by.sample, stream);
     if (error != cudaSuccess) return error;
-    rank_rows<<<1, ORDER_THREADS, (size_t)4 << s.log2, stream>>>(by, (uint32_t)rows, s.log2);
-    error = cudaGetLastError();
-    if (error != cudaSuccess) return error;
-    /* adjacent points together where that leaves few lanes idle */
-    const bool across = l.x_row_stride == 1 && l.x_col_stride != 1;
-    if (s.log2 == 10)
-        return across && l.n >= 8 ? launch<10, 16>(l, by, sms, stream)
-                                  : launch<10, 1>(l, by, sms, stream);
-    return across && l.n >= 4 ? launch<11, 8>(l, by, sms, stream)
-                              : launch<11, 1>(l, by, sms, stream);
+    float *const z = reinterpret_cast<float *>(static_cast<char *>(work) + ranked_bytes(rows));
+    const int64_t room = (int64_t)((work_bytes - ranked_bytes(rows)) / sizeof(float)) / rows;
+    const int64_t copied = room < COPIED_POINTS ? room / 16 * 16 : COPIED_POINTS;
+    switch (s.log2) {
+    case 10:
+        return run<10, 16, 4>(l, by, z, copied, gpu, stream);
+    case 11:
+        return run<11, 8, 2>(l, by, z, copied, gpu, stream);
+    default: /* eight adjacent points are a sector a column: four at a time took 2.5 times as long
+              */
+        return run<12, 8, 8>(l, by, z, copied, gpu, stream);
+    }
 }
