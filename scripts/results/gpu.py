@@ -104,6 +104,48 @@ issued (stalls at dispatch): the clocks of a kernel are about the sum of both, w
 """
 
 
+ADJOINT_LIMITS = """
+`srht` reads Z from L2 for each block of 4,096 coordinates. Points contiguous, a block of threads has eight points of its
+own, whose threads wait for each other alone. Coordinates contiguous, eight adjacent points fill a sector of memory, and
+1,024 threads wait for all others about ten times a block of coordinates: of the samples of such a kernel 31 % waited for Z, 24 %
+for room to store, 16 % for other warps. Four adjacent points, of which two blocks of threads fit, took 0.69 ms instead of
+0.28: half a sector is written at a time.
+"""
+
+
+CASCADE_LIMITS = """
+### What `kronecker` waits for
+
+ζ = 4, D = 2^20, k = 64, 256 points: seven levels of 34.4, 17.2, 12.9, 6.4, 2.7, 1.0 and 0.05 GFLOP, 74.6 in all, which as
+two halves take 0.21 ms at cuBLAS's rate; 1.07 GB are read (0.24 ms), and 268, 134, 50, 17, 5 and 2 MB lie between levels.
+With the first two levels in one kernel the 268 MB stay in registers. Times of the levels under `ncu`, which holds the
+clock at 1.35 GHz, in microseconds:
+
+| levels | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+|---|---|---|---|---|---|---|---|
+| one after the other | 619 | 213 | 195 | 62 | 43 | 51 | 43 |
+| the first two as one | 463 | | 191 | 61 | 42 | 49 | 44 |
+
+Two reads, 0.48 ms, are not reached. In the kernel of two levels a warp issues about 600 instructions for 16 points × 64
+coordinates, 10 of them products: 240 make halves of fp32 numbers, the rest are addresses, sums and their scales. Its sums
+take all 255 registers, so a quarter of a multiprocessor has two warps, of which each issues an instruction every four
+clocks: of the samples 4 % wait for memory, 27 % for the instruction before, 25 % are issues. The later levels are bound
+alike: a step of 64 coordinates takes about 2,400 clocks even where, as in the last level, two blocks of threads
+have the GPU to themselves. Asking for points after the products are begun instead of before, fewer instructions to write
+sums and to address what is read changed less than 1 %.
+"""
+
+
+LINES_LIMITS = """
+Points contiguous, `very-sparse` turns points into lines of 32 and gathers from these: 0.65 ms for the lines, which is a read
+and a write at the memory's rate, and 0.33 for the gathering. Lines that stay in L2 would save a write and a read. The
+program of this table does all that has to pass through L2 then, at random places and with nothing waiting for anything
+else: 0.74 ms at best, beside the 0.63 that were asked for. Gathering alone takes 0.25, a read and the lines alone 0.53: L2
+does one at the expense of the other.
+"""
+
+
+
 def very_sparse(content):
     seeds = {}
     for r in content["results"]:
@@ -164,6 +206,17 @@ def adjoint(content):
     for r in content["results"]:
         yield Job(f"adjoint of `{r['kind']}` to {r['n']:,} points, D = {power(r['d'])}, k = {r['k']:,}, {contiguous(r['layout'])}",
                   r["ms"], r["read_ms"], "one pass over the points")
+
+
+def cascade_kernels(content):
+    for r in content["results"]:
+        yield Job(f"`kronecker`, ζ = {r['zeta']}, {r['inner']}, of {r['n']} f32 points, D = {power(r['d'])}, k = {r['k']:,}, {contiguous(r['layout'])}",
+                  r["ms"], r["read_ms"], "one read")
+
+
+def lines(content):
+    for r in content["results"]:
+        yield Job(f"32 points of 10^7 columns {r['what']}, lines in {r['ring_mb']:,} MB", r["ms"], r["read_ms"], "one read")
 
 
 def transfer(content):
@@ -334,7 +387,8 @@ def before_and_after(content):
 
 PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Very sparse operators", very_sparse),
             "points": ("Dense operators and `block`, many points", many_points), "sjlt": ("`sjlt`", sjlt),
-            "srht": ("`srht`", srht), "model": ("`kronecker`", cascades),
+            "srht": ("`srht`", srht), "model": ("`kronecker`", cascades), "kronecker": ("`kronecker`, its kernels alone", cascade_kernels),
+            "lines": ("Lines of points in L2", lines),
             "gemm": ("Products of matrices", products), "join": ("Similarity join", joins), "join_hashes": ("Similarity join by hashing", hashed_joins),
             "join_sets": ("Similarity join of sets", set_joins), "adjoint": ("Adjoints", adjoint), "transfer": ("From host memory to host memory", transfer),
             "csr": ("Sparse points", sparse_rows), "svd_sparse": ("Factorisation of sparse rows", sparse_factors),
@@ -342,7 +396,8 @@ PROGRAMS = {"dense": ("Dense operators, few points", dense), "very_sparse": ("Ve
             "search": ("Exact nearest neighbours", searches), "search_sets": ("Exact nearest sets", set_searches)}
 ELSEWHERE = {"thesis", "svd", "svd_torch", "svd_ways", "search_torch", "lsh", "report", "hosvd", "dedup", "projectors"}  # pages of their own
 # what is said of a program's jobs on one GPU, after their table
-AFTER = {("NVIDIA H100 80GB HBM3", "dense"): DENSE_LIMITS}
+AFTER = {("NVIDIA H100 80GB HBM3", "dense"): DENSE_LIMITS, ("NVIDIA H200", "adjoint"): ADJOINT_LIMITS,
+         ("NVIDIA H200", "kronecker"): CASCADE_LIMITS, ("NVIDIA H200", "lines"): LINES_LIMITS}
 
 
 def one_gpu(gpu, programs):
