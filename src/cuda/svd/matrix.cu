@@ -1,5 +1,6 @@
 /* The matrix that is factored: how it comes to the GPU, and its products. */
 #include "cuda/project/job.h"
+#include "cuda/runtime/others.h"
 #include "cuda/svd/f64.h"
 
 #include <math.h>
@@ -236,7 +237,8 @@ static gnomon_status fetch(gcu_svd *v)
     const gcu_transfer transfer = gcu_transfer_of(v->job);
     if (a->dtype == gcu_svd_type(v) && !v->mean) status = gcu_svd_shares_bring(v, place, &done);
     if (status == GNOMON_OK && !done)
-        status = gcu_upload(v->s, transfer, a, place, &there, v->stream, v->why);
+        status = gcu_upload_by_all(v->s, v->job->others, v->job->other_count, transfer, a, place,
+                                   &there, v->stream, v->why);
     if (status != GNOMON_OK || (a->dtype == gcu_svd_type(v) && !v->mean)) return status;
     if (a->dtype != gcu_svd_type(v)) status = own(v, &there, &v->a);
     return status == GNOMON_OK ? gcu_svd_centered_copy(v, &there, &v->a) : status;

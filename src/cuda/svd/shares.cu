@@ -7,9 +7,9 @@
  * A matrix on the host comes over all links at once, the rows of each GPU over its own, and from
  * there to the first GPU, which has all of it. One that is spread over the GPUs' memories is read
  * where it lies; the columns are copied. All is enqueued by the thread that made the call. */
-#include "cuda/svd/svd.h"
+#include "cuda/svd/shares.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 
 enum { CUT = 256 }; /* rows of a share are a multiple of it: of what blocks of threads compute */
 
@@ -22,45 +22,6 @@ static const double reading = 100;
 static const double link_flops = 1250;
 /* A matrix comes in pieces of about so many bytes, each of which goes on while the next arrives. */
 static const double piece_bytes = 0x1p26;
-
-/* The thread is on that GPU until the end of the block. */
-struct on_gpu {
-    int back;
-    on_gpu(const gcu_svd *v, const gcu_state *s) : back(v->s->gpu.device)
-    {
-        cudaSetDevice(s->gpu.device);
-    }
-    on_gpu(const on_gpu &) = delete;
-    ~on_gpu()
-    {
-        cudaSetDevice(back);
-    }
-};
-
-static gcu_svd_share *share(gcu_svd *v, int i)
-{
-    return &v->shares.of[i];
-}
-
-/* A failure names its GPU. */
-static gnomon_status name(gcu_svd *v, const gcu_svd_share *h, gnomon_status status)
-{
-    char said[200];
-    if (status != GNOMON_ERROR_DEVICE && status != GNOMON_ERROR_MEMORY) return status;
-    snprintf(said, sizeof said, "%s", v->why.text);
-    return gcu_fail(v->why, status, "GPU %d: %s", h->s->gpu.device, said);
-}
-
-static gnomon_status tried(gcu_svd *v, const gcu_svd_share *h, cudaError_t error, const char *what)
-{
-    return error == cudaSuccess ? GNOMON_OK : name(v, h, gcu_status(v->why, error, what));
-}
-
-#define TRY_ON(h, call)                                          \
-    do {                                                         \
-        const gnomon_status tried_ = tried(v, h, (call), #call); \
-        if (tried_ != GNOMON_OK) return tried_;                  \
-    } while (0)
 
 /* ---- dividing ---- */
 
@@ -93,19 +54,6 @@ static bool lies_on(const gcu_state *s, const gnomon_matrix *a)
     return true;
 }
 
-/* Whether the GPUs reach each other. */
-static bool are_together(const gcu_svd *v)
-{
-    for (int i = 0; i <= v->job->other_count; i++) {
-        const gcu_state *s = i == 0 ? v->s : static_cast<gcu_state *>(v->job->others[i - 1]);
-        for (int o = 0; o <= v->job->other_count; o++) {
-            const gcu_state *t = o == 0 ? v->s : static_cast<gcu_state *>(v->job->others[o - 1]);
-            if (o != i && !(s->others >> t->gpu.device & 1)) return false;
-        }
-    }
-    return true;
-}
-
 static double work_of(const gcu_svd *v, int64_t columns)
 {
     return (double)v->m * (double)v->n * ((double)columns + reading);
@@ -123,6 +71,40 @@ static bool is_worth_it(const gcu_svd *v, bool spread)
     return (double)(job->options->power + 1) * (double)job->columns >= link_flops;
 }
 
+gnomon_status gcu_svd_shares_begin(gcu_svd *v)
+{
+    gcu_svd_shares *d = &v->shares;
+    GCU_TRY(v->why, cudaEventCreateWithFlags(&d->asked, cudaEventDisableTiming));
+    d->count = v->job->other_count + 1;
+    for (int i = 0; i < d->count; i++) /* what closes them needs all of these */
+        gcu_svd_share_of(v, i)->s =
+            i == 0 ? v->s : static_cast<gcu_state *>(v->job->others[i - 1]);
+    for (int i = 0; i < d->count; i++) {
+        gcu_svd_share *h = gcu_svd_share_of(v, i);
+        const gcu_on there(h->s);
+        for (cudaEvent_t *event : {&h->came[0], &h->came[1], &h->done})
+            GCU_SVD_TRY_ON(v, h, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gcu_svd_shares_aside(gcu_svd *v)
+{
+    for (int i = 1; i < v->shares.count; i++) {
+        gcu_svd_share *h = gcu_svd_share_of(v, i);
+        h->at = static_cast<gcu_svd *>(calloc(1, sizeof *h->at));
+        if (!h->at) return gcu_fail(v->why, GNOMON_ERROR_MEMORY, "no memory for a GPU's share");
+        h->at->s = h->s;
+        h->at->stream = h->s->stream;
+        h->at->job = v->job;
+        h->at->why = v->why;
+        h->at->f64 = v->f64;
+        h->at->m = v->m;
+        h->at->n = v->n;
+    }
+    return GNOMON_OK;
+}
+
 gnomon_status gcu_svd_shares_open(gcu_svd *v)
 {
     gcu_svd_shares *d = &v->shares;
@@ -131,44 +113,44 @@ gnomon_status gcu_svd_shares_open(gcu_svd *v)
     const int count = job->other_count + 1;
     if (count < 2 || count > GCU_SVD_SHARES_MOST || v->f64 || job->csr || job->rows)
         return GNOMON_OK;
-    if (job->options->single_pass || !are_together(v)) return GNOMON_OK;
+    if (job->options->single_pass || !gcu_are_together(v->s, job->others, job->other_count)) return GNOMON_OK;
     gcu_place place;
     const gnomon_status known = gcu_place_of(v->s, a, "a", &place, v->why);
     if (known != GNOMON_OK) return known;
     d->spread = place == GCU_DEVICE && a->dtype == GNOMON_F32 && !lies_on(v->s, a);
     if (!is_worth_it(v, d->spread)) return GNOMON_OK;
-    GCU_TRY(v->why, cudaEventCreateWithFlags(&d->asked, cudaEventDisableTiming));
-    d->count = count;
-    for (int i = 0; i < count; i++) /* what closes them needs all of these */
-        share(v, i)->s = i == 0 ? v->s : static_cast<gcu_state *>(job->others[i - 1]);
+    const gnomon_status begun = gcu_svd_shares_begin(v);
+    if (begun != GNOMON_OK) return begun;
     for (int i = 0; i < count; i++) {
-        gcu_svd_share *h = share(v, i);
+        gcu_svd_share *h = gcu_svd_share_of(v, i);
         for (int side = 0; side < GCU_SVD_SIDES; side++) {
             const int64_t all = side == GCU_SVD_ROWS ? v->m : v->n;
             h->first[side] = cut(all, i, count);
             h->count[side] = cut(all, i + 1, count) - h->first[side];
         }
-        const on_gpu there(v, h->s);
-        for (cudaEvent_t *event : {&h->came[0], &h->came[1], &h->done})
-            TRY_ON(h, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
     }
     return GNOMON_OK;
 }
 
-/* Nothing is divided after all, as there is no memory for it. */
-static void give_up(gcu_svd *v)
+void gcu_svd_shares_give_up(gcu_svd *v)
 {
     gcu_svd_shares *d = &v->shares;
     for (int i = 0; i < d->count; i++) {
-        gcu_svd_share *h = share(v, i);
-        const on_gpu there(v, h->s);
+        gcu_svd_share *h = gcu_svd_share_of(v, i);
+        const gcu_on there(h->s);
         cudaStreamSynchronize(h->s->in);
         cudaStreamSynchronize(h->s->out);
+        if (h->at) cudaStreamSynchronize(h->at->stream);
         void *const taken[] = {h->held[0], h->held[1], h->w, h->work, h->out};
         for (void *one : taken)
             gcu_free(one, h->s->stream);
         for (cudaEvent_t event : {h->came[0], h->came[1], h->done})
             if (event) cudaEventDestroy(event);
+        if (h->at) {
+            gcu_svd_free(h->at, 0);
+            cudaStreamSynchronize(h->at->stream);
+        }
+        free(h->at);
         *h = gcu_svd_share{};
     }
     if (d->asked) cudaEventDestroy(d->asked);
@@ -180,15 +162,15 @@ gnomon_status gcu_svd_shares_close(gcu_svd *v, gnomon_status status)
 {
     gcu_svd_shares *d = &v->shares;
     for (int i = 0; i < d->count; i++) {
-        gcu_svd_share *h = share(v, i);
-        const on_gpu there(v, h->s);
+        gcu_svd_share *h = gcu_svd_share_of(v, i);
+        const gcu_on there(h->s);
         const cudaStream_t streams[] = {h->s->in, h->s->out, h->s->stream};
         for (cudaStream_t stream : streams) {
             const cudaError_t error = cudaStreamSynchronize(stream);
-            if (status == GNOMON_OK) status = tried(v, h, error, "parts of products");
+            if (status == GNOMON_OK) status = gcu_status_on(v->why, h->s, error, "parts of products");
         }
     }
-    if (d->count) give_up(v);
+    if (d->count) gcu_svd_shares_give_up(v);
     return status;
 }
 
@@ -238,10 +220,10 @@ static gnomon_status cross(gcu_svd *v, const gcu_svd_share *from, gcu_svd_share 
     const int way = lines_of(v), side = 1 - way;
     const gnomon_matrix source = part(lines, side, h->first[side], h->count[side]);
     const gnomon_matrix to = part(&h->side[side], way, from->first[way] + line, count);
-    const on_gpu there(v, h->s);
-    TRY_ON(h, cudaStreamWaitEvent(h->s->out, came, 0));
-    return name(
-        v, h, gcu_upload(h->s, gcu_transfer_of(v->job), &source, GCU_PEER, &to, h->s->out, v->why));
+    const gcu_on there(h->s);
+    GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(h->s->out, came, 0));
+    return gcu_name_gpu(
+        v->why, h->s, gcu_upload(h->s, gcu_transfer_of(v->job), &source, GCU_PEER, &to, h->s->out, v->why));
 }
 
 /* Some lines of the host's over the share's own link; and on to the first GPU. */
@@ -255,19 +237,19 @@ static gnomon_status bring_piece(gcu_svd *v, gcu_svd_share *h, gcu_place place, 
     gnomon_matrix here = to;
     gnomon_status status;
     {
-        const on_gpu there(v, h->s);
+        const gcu_on there(h->s);
         if (h->s != v->s) here = part(&h->side[way], way, line, count);
         status = gcu_upload(h->s, transfer, &from, place, &here, h->s->in, v->why);
-        if (status != GNOMON_OK) return name(v, h, status);
-        TRY_ON(h, cudaEventRecord(h->came[way], h->s->in));
+        if (status != GNOMON_OK) return gcu_name_gpu(v->why, h->s, status);
+        GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->came[way], h->s->in));
         if (h->s != v->s) {
-            TRY_ON(h, cudaStreamWaitEvent(h->s->out, h->came[way], 0));
+            GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(h->s->out, h->came[way], 0));
             status = gcu_download(h->s, transfer, &here, &to, GCU_PEER, h->s->out, v->why);
-            if (status != GNOMON_OK) return name(v, h, status);
+            if (status != GNOMON_OK) return gcu_name_gpu(v->why, h->s, status);
         }
     }
     for (int i = 1; i < v->shares.count; i++) {
-        status = cross(v, h, share(v, i), &here, line, count, h->came[way]);
+        status = cross(v, h, gcu_svd_share_of(v, i), &here, line, count, h->came[way]);
         if (status != GNOMON_OK) return status;
     }
     return GNOMON_OK;
@@ -278,18 +260,18 @@ static gnomon_status ready_to_bring(gcu_svd *v, bool *full)
 {
     gcu_svd_shares *d = &v->shares;
     const int way = lines_of(v);
-    TRY_ON(share(v, 0), follow(v->s->in, d->asked, v->stream)); /* A's memory is there */
+    GCU_SVD_TRY_ON(v, gcu_svd_share_of(v, 0), follow(v->s->in, d->asked, v->stream)); /* A's memory is there */
     for (int i = 1; i < d->count; i++) {
-        gcu_svd_share *h = share(v, i);
-        const on_gpu there(v, h->s);
+        gcu_svd_share *h = gcu_svd_share_of(v, i);
+        const gcu_on there(h->s);
         cudaError_t error = hold(v, h, way);
         if (error == cudaSuccess) error = hold(v, h, 1 - way);
         *full = error == cudaErrorMemoryAllocation;
         if (*full) return GNOMON_OK;
-        TRY_ON(h, error);
-        TRY_ON(h, follow(h->s->in, h->done, h->s->stream));
-        TRY_ON(h, cudaStreamWaitEvent(h->s->out, h->done, 0));
-        TRY_ON(h, cudaStreamWaitEvent(h->s->out, d->asked, 0));
+        GCU_SVD_TRY_ON(v, h, error);
+        GCU_SVD_TRY_ON(v, h, follow(h->s->in, h->done, h->s->stream));
+        GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(h->s->out, h->done, 0));
+        GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(h->s->out, d->asked, 0));
         h->there[way] = h->there[1 - way] = true;
     }
     return GNOMON_OK;
@@ -303,7 +285,7 @@ gnomon_status gcu_svd_shares_bring(gcu_svd *v, gcu_place place, bool *done)
     *done = false;
     if (!d->count || (place != GCU_PAGEABLE && place != GCU_PINNED)) return GNOMON_OK;
     gnomon_status status = ready_to_bring(v, &full);
-    if (full) give_up(v);
+    if (full) gcu_svd_shares_give_up(v);
     if (status != GNOMON_OK || full) return status;
     const double line_bytes = 4.0 * (double)(way == GCU_SVD_ROWS ? v->n : v->m);
     const int64_t fit = (int64_t)(piece_bytes / line_bytes), each = fit < 1 ? 1 : fit;
@@ -311,7 +293,7 @@ gnomon_status gcu_svd_shares_bring(gcu_svd *v, gcu_place place, bool *done)
     for (int64_t line = 0; more; line += each) {
         more = false;
         for (int i = 0; i < d->count; i++) {
-            gcu_svd_share *h = share(v, i);
+            gcu_svd_share *h = gcu_svd_share_of(v, i);
             const int64_t left = h->count[way] - line;
             if (left <= 0) continue;
             status = bring_piece(v, h, place, line, each < left ? each : left);
@@ -320,14 +302,14 @@ gnomon_status gcu_svd_shares_bring(gcu_svd *v, gcu_place place, bool *done)
         }
     }
     for (int i = 0; i < d->count; i++) {
-        gcu_svd_share *h = share(v, i);
-        const on_gpu there(v, h->s);
-        TRY_ON(h, cudaEventRecord(h->came[way], h->s->in));
-        TRY_ON(h, cudaEventRecord(h->done, i == 0 ? h->s->in : h->s->out));
-        if (i > 0) TRY_ON(h, cudaEventRecord(h->came[1 - way], h->s->out));
+        gcu_svd_share *h = gcu_svd_share_of(v, i);
+        const gcu_on there(h->s);
+        GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->came[way], h->s->in));
+        GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->done, i == 0 ? h->s->in : h->s->out));
+        if (i > 0) GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->came[1 - way], h->s->out));
     }
     for (int i = 0; i < d->count; i++)
-        GCU_TRY(v->why, cudaStreamWaitEvent(v->stream, share(v, i)->done, 0));
+        GCU_TRY(v->why, cudaStreamWaitEvent(v->stream, gcu_svd_share_of(v, i)->done, 0));
     *done = true;
     return GNOMON_OK;
 }
@@ -337,38 +319,38 @@ static gnomon_status fill_side(gcu_svd *v, gcu_svd_share *h, int side, bool *ful
 {
     const gcu_transfer transfer = gcu_transfer_of(v->job);
     const gnomon_matrix of = part(&v->a, side, h->first[side], h->count[side]);
-    const on_gpu there(v, h->s);
+    const gcu_on there(h->s);
     if (lies_on(h->s, &of)) {
         h->side[side] = of;
-        TRY_ON(h, cudaStreamWaitEvent(h->s->in, v->shares.asked, 0));
-        TRY_ON(h, cudaEventRecord(h->came[side], h->s->in));
+        GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(h->s->in, v->shares.asked, 0));
+        GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->came[side], h->s->in));
         return GNOMON_OK;
     }
     const cudaError_t error = hold(v, h, side);
     *full = error == cudaErrorMemoryAllocation;
     if (*full) return GNOMON_OK;
-    TRY_ON(h, error);
-    TRY_ON(h, follow(h->s->in, h->done, h->s->stream));
-    TRY_ON(h, cudaStreamWaitEvent(h->s->in, v->shares.asked, 0));
+    GCU_SVD_TRY_ON(v, h, error);
+    GCU_SVD_TRY_ON(v, h, follow(h->s->in, h->done, h->s->stream));
+    GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(h->s->in, v->shares.asked, 0));
     const int way = lines_of(v);
     /* What each GPU has of the lines comes from there. */
     for (int i = 0; i < v->shares.count; i++) {
-        const gcu_svd_share *from = share(v, i);
+        const gcu_svd_share *from = gcu_svd_share_of(v, i);
         const bool near = side != way && from->there[way];
         if (!near && side == way && i > 0) break; /* all of it in one */
         gnomon_matrix source = of, to = h->side[side];
         if (side != way) {
             const gnomon_matrix *lines = near ? &from->side[way] : &v->a;
-            if (near) TRY_ON(h, cudaStreamWaitEvent(h->s->in, from->came[way], 0));
+            if (near) GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(h->s->in, from->came[way], 0));
             source = near ? *lines : part(&v->a, way, from->first[way], from->count[way]);
             source = part(&source, side, h->first[side], h->count[side]);
             to = part(&to, way, from->first[way], from->count[way]);
         }
         const gnomon_status status =
             gcu_upload(h->s, transfer, &source, GCU_PEER, &to, h->s->in, v->why);
-        if (status != GNOMON_OK) return name(v, h, status);
+        if (status != GNOMON_OK) return gcu_name_gpu(v->why, h->s, status);
     }
-    TRY_ON(h, cudaEventRecord(h->came[side], h->s->in));
+    GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->came[side], h->s->in));
     return GNOMON_OK;
 }
 
@@ -381,14 +363,14 @@ gnomon_status gcu_svd_shares_fill(gcu_svd *v, bool scaled)
         const int side =
             step == 0 ? lines_of(v) : 1 - lines_of(v); /* what the others copy comes first */
         for (int i = 0; i < d->count; i++) {
-            gcu_svd_share *h = share(v, i);
+            gcu_svd_share *h = gcu_svd_share_of(v, i);
             bool full = false;
             if (scaled) h->there[side] = false;
             if (h->there[side]) continue;
             const gnomon_status status = fill_side(v, h, side, &full);
             if (status != GNOMON_OK) return status;
             if (full) {
-                give_up(v);
+                gcu_svd_shares_give_up(v);
                 return GNOMON_OK;
             }
             h->there[side] = true;
@@ -421,21 +403,6 @@ static gcu_gemm part_of(const gcu_svd_share *h, int side, const gcu_gemm *whole)
     return g;
 }
 
-/* Memory that grows as it is needed. */
-template <typename T>
-static cudaError_t room(gcu_svd_share *h, T **data, size_t *have, size_t bytes)
-{
-    if (bytes <= *have) return cudaSuccess;
-    void *more = nullptr;
-    gcu_free(*data, h->s->stream);
-    *data = nullptr;
-    *have = 0;
-    const cudaError_t error = gcu_alloc(h->s, &more, bytes, h->s->stream);
-    if (error == cudaSuccess) *have = bytes;
-    *data = static_cast<T *>(more);
-    return error;
-}
-
 /* Another GPU's part, from the other factor's arrival to its rows' return. */
 static gnomon_status run_part(gcu_svd *v, gcu_svd_share *h, int side, const gcu_gemm *whole)
 {
@@ -444,22 +411,22 @@ static gnomon_status run_part(gcu_svd *v, gcu_svd_share *h, int side, const gcu_
     const int here = h->s->gpu.device, back = v->s->gpu.device;
     const size_t factor = factor_bytes(whole), bytes = gcu_gemm_work(&g);
     const size_t out = (size_t)g.m * (size_t)g.n * sizeof *h->out;
-    const on_gpu there(v, h->s);
-    TRY_ON(h, room(h, &h->w, &h->w_bytes, factor));
-    TRY_ON(h, room(h, &h->work, &h->work_bytes, bytes));
-    TRY_ON(h, room(h, &h->out, &h->out_bytes, out));
-    TRY_ON(h, cudaStreamWaitEvent(stream, v->shares.asked, 0));
+    const gcu_on there(h->s);
+    GCU_SVD_TRY_ON(v, h, gcu_svd_share_room(h, &h->w, &h->w_bytes, factor));
+    GCU_SVD_TRY_ON(v, h, gcu_svd_share_room(h, &h->work, &h->work_bytes, bytes));
+    GCU_SVD_TRY_ON(v, h, gcu_svd_share_room(h, &h->out, &h->out_bytes, out));
+    GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(stream, v->shares.asked, 0));
     if (factor)
-        TRY_ON(h, cudaMemcpyPeerAsync(h->w, here, whole->b_packed ? whole->b_packed : whole->b.data,
+        GCU_SVD_TRY_ON(v, h, cudaMemcpyPeerAsync(h->w, here, whole->b_packed ? whole->b_packed : whole->b.data,
                                       back, factor, stream));
-    TRY_ON(h, cudaStreamWaitEvent(stream, h->came[side], 0));
+    GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(stream, h->came[side], 0));
     g.b.data = g.b_made ? nullptr : h->w;
     g.b_packed = g.b_packed ? h->w : nullptr;
     g.c = h->out;
-    TRY_ON(h, gcu_gemm_run(&g, h->work, h->work_bytes, stream));
-    TRY_ON(h, cudaMemcpyPeerAsync(whole->c + h->first[side] * whole->n, back, h->out, here, out,
+    GCU_SVD_TRY_ON(v, h, gcu_gemm_run(&g, h->work, h->work_bytes, stream));
+    GCU_SVD_TRY_ON(v, h, cudaMemcpyPeerAsync(whole->c + h->first[side] * whole->n, back, h->out, here, out,
                                   stream));
-    TRY_ON(h, cudaEventRecord(h->done, stream));
+    GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->done, stream));
     return GNOMON_OK;
 }
 
@@ -468,24 +435,24 @@ gnomon_status gcu_svd_shares_product(gcu_svd *v, bool transposed, const gcu_gemm
     gcu_svd_shares *d = &v->shares;
     const int side = transposed ? GCU_SVD_COLUMNS : GCU_SVD_ROWS;
     *done = false;
-    if (!d->count || !share(v, 0)->there[side] || g->a_squares || g->a_run) return GNOMON_OK;
+    if (!d->count || !gcu_svd_share_of(v, 0)->there[side] || g->a_squares || g->a_run) return GNOMON_OK;
     if (!d->spread && work_of(v, g->n) < least_work) return GNOMON_OK;
     for (int i = 0; i < d->count; i++) {
-        const gcu_gemm part = part_of(share(v, i), side, g);
+        const gcu_gemm part = part_of(gcu_svd_share_of(v, i), side, g);
         if (!gcu_gemm_alike(&part, g)) return GNOMON_OK;
     }
     GCU_TRY(v->why, cudaEventRecord(d->asked, v->stream));
     for (int i = 1; i < d->count; i++) {
-        const gnomon_status status = run_part(v, share(v, i), side, g);
+        const gnomon_status status = run_part(v, gcu_svd_share_of(v, i), side, g);
         if (status != GNOMON_OK) return status;
     }
-    gcu_svd_share *own = share(v, 0);
+    gcu_svd_share *own = gcu_svd_share_of(v, 0);
     gcu_gemm mine = part_of(own, side, g);
-    TRY_ON(own, room(own, &own->work, &own->work_bytes, gcu_gemm_work(&mine)));
+    GCU_SVD_TRY_ON(v, own, gcu_svd_share_room(own, &own->work, &own->work_bytes, gcu_gemm_work(&mine)));
     GCU_TRY(v->why, cudaStreamWaitEvent(v->stream, own->came[side], 0));
-    TRY_ON(own, gcu_gemm_run(&mine, own->work, own->work_bytes, v->stream));
+    GCU_SVD_TRY_ON(v, own, gcu_gemm_run(&mine, own->work, own->work_bytes, v->stream));
     for (int i = 1; i < d->count; i++)
-        GCU_TRY(v->why, cudaStreamWaitEvent(v->stream, share(v, i)->done, 0));
+        GCU_TRY(v->why, cudaStreamWaitEvent(v->stream, gcu_svd_share_of(v, i)->done, 0));
     *done = true;
     return GNOMON_OK;
 }
@@ -507,22 +474,22 @@ gnomon_status gcu_svd_shares_scan(gcu_svd *v, int64_t lines, int64_t length, int
     first[d->count] = units;
     GCU_TRY(v->why, cudaEventRecord(d->asked, v->stream));
     for (int i = 1; i < d->count; i++) {
-        gcu_svd_share *h = share(v, i);
+        gcu_svd_share *h = gcu_svd_share_of(v, i);
         const cudaStream_t stream = h->s->stream;
         const size_t bytes = (size_t)(first[i + 1] - first[i]) * sizeof *partial;
-        const on_gpu there(v, h->s);
-        TRY_ON(h, room(h, &h->out, &h->out_bytes, bytes));
-        TRY_ON(h, cudaStreamWaitEvent(stream, d->asked, 0));
+        const gcu_on there(h->s);
+        GCU_SVD_TRY_ON(v, h, gcu_svd_share_room(h, &h->out, &h->out_bytes, bytes));
+        GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(stream, d->asked, 0));
         gcu_svd_figures *const mine = reinterpret_cast<gcu_svd_figures *>(h->out);
-        TRY_ON(h, gcu_svd_scan_units(data, length, pitch, first[i], first[i + 1], mine - first[i],
+        GCU_SVD_TRY_ON(v, h, gcu_svd_scan_units(data, length, pitch, first[i], first[i + 1], mine - first[i],
                                      stream));
-        TRY_ON(h, cudaMemcpyPeerAsync(partial + first[i], v->s->gpu.device, mine, h->s->gpu.device,
+        GCU_SVD_TRY_ON(v, h, cudaMemcpyPeerAsync(partial + first[i], v->s->gpu.device, mine, h->s->gpu.device,
                                       bytes, stream));
-        TRY_ON(h, cudaEventRecord(h->done, stream));
+        GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->done, stream));
     }
     GCU_TRY(v->why, gcu_svd_scan_units(data, length, pitch, 0, first[1], partial, v->stream));
     for (int i = 1; i < d->count; i++)
-        GCU_TRY(v->why, cudaStreamWaitEvent(v->stream, share(v, i)->done, 0));
+        GCU_TRY(v->why, cudaStreamWaitEvent(v->stream, gcu_svd_share_of(v, i)->done, 0));
     GCU_TRY(v->why, gcu_svd_scan_total(partial, units, total, v->stream));
     *done = true;
     return GNOMON_OK;

@@ -5,6 +5,7 @@
  * it depends on nothing but the list: fp32 sums of 64 terms are added in fp64. Lists that are very
  * long are cut into parts, whose sums are added in order. Work in f64 has doubles throughout. */
 #include "cuda/runtime/grid.cuh"
+#include "cuda/runtime/others.h"
 #include "cuda/svd/f64.h"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -93,10 +94,10 @@ static __global__ void find_long_kernel(const int64_t *offsets, int64_t lines, g
     }
 }
 
-static gnomon_status find_long(gcu_svd *v, gcu_svd_lists *l, int64_t nonzeros)
+gnomon_status gcu_svd_lists_find_long(gcu_svd *v, gcu_svd_lists *l, int64_t entries)
 {
     gcu_svd_long *const o = &l->many, *there = nullptr;
-    const int64_t lines = nonzeros / LONG + 1, parts = nonzeros / PART + lines;
+    const int64_t lines = entries / LONG + 1, parts = entries / PART + lines;
     unsigned counts[2] = {0, 0};
     gnomon_status status = gcu_svd_room(v, 2, &o->counts);
     if (status == GNOMON_OK) status = gcu_svd_room(v, lines, &o->line);
@@ -116,6 +117,63 @@ static gnomon_status find_long(gcu_svd *v, gcu_svd_lists *l, int64_t nonzeros)
     return GNOMON_OK;
 }
 
+gnomon_status gcu_svd_lists_begin_at_zero(gcu_svd *v, const gcu_svd_lists *l, int64_t first)
+{
+    begin_at_zero_kernel<<<grid_of(l->lines + 1), THREADS, 0, v->stream>>>(l->offsets,
+                                                                           l->lines + 1, first);
+    GCU_TRY(v->why, cudaGetLastError());
+    return GNOMON_OK;
+}
+
+/* cut[i] = {first line, its first entry} of run i. A line counts as much as an entry. */
+static __global__ void cut_kernel(const int64_t *offsets, int64_t lines, int64_t entries, int count,
+                                  int64_t *cut)
+{
+    GCU_FOR_EACH(i, count + 1)
+    {
+        const int64_t before = (int64_t)((double)(lines + entries) * (double)i / (double)count);
+        int64_t low = 0, high = i == 0 ? 0 : lines;
+        if (i == count) low = lines;
+        while (low < high) {
+            const int64_t middle = (low + high) / 2;
+            if (offsets[middle] + middle < before)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        cut[2 * i] = low;
+        cut[2 * i + 1] = offsets[low];
+    }
+}
+
+gnomon_status gcu_svd_lists_cut(gcu_svd *v, const gcu_svd_lists *l, int64_t entries, int count,
+                                int64_t *line, int64_t *entry)
+{
+    int64_t *there = nullptr, cut[2 * (GCU_SVD_SHARES_MOST + 1)];
+    const int held = v->bag.count;
+    const gnomon_status status = gcu_svd_room(v, 2 * (count + 1), &there);
+    if (status != GNOMON_OK) return status;
+    cut_kernel<<<1, THREADS, 0, v->stream>>>(l->offsets, l->lines, entries, count, there);
+    GCU_TRY(v->why, cudaGetLastError());
+    GCU_TRY(v->why, cudaMemcpyAsync(cut, there, (size_t)(2 * (count + 1)) * sizeof *cut,
+                                    cudaMemcpyDeviceToHost, v->stream));
+    GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
+    for (int i = 0; i <= count; i++) {
+        line[i] = cut[2 * i];
+        entry[i] = cut[2 * i + 1];
+    }
+    gcu_svd_free(v, held);
+    return GNOMON_OK;
+}
+
+/* An entry's multiplications take longer than what a line of the product, and of the other factor,
+ * takes over the link between GPUs. */
+bool gcu_svd_sparse_is_long(int64_t lines, int64_t entries, int64_t columns)
+{
+    return (double)entries >= 16.0 * (double)lines &&
+           (double)entries * (double)columns >= 0x1p28;
+}
+
 /* One of the host's arrays on the GPU. */
 static gnomon_status bring_array(gcu_svd *v, const void *from, gnomon_dtype dtype, int64_t count,
                                  const char *name, void *to)
@@ -129,7 +187,8 @@ static gnomon_status bring_array(gcu_svd *v, const void *from, gnomon_dtype dtyp
     const gnomon_status status = gcu_place_of(v->s, &host, name, &place, v->why);
     if (status != GNOMON_OK) return status;
     const gcu_transfer transfer = gcu_transfer_of(v->job);
-    return gcu_upload(v->s, transfer, &host, place, &there, v->stream, v->why);
+    return gcu_upload_by_all(v->s, v->job->others, v->job->other_count, transfer, &host, place,
+                             &there, v->stream, v->why);
 }
 
 static int64_t nonzeros_of(const gnomon_csr *a)
@@ -166,8 +225,8 @@ gnomon_status gcu_svd_sparse_bring(gcu_svd *v)
         status = bring_array(v, a->indices, GNOMON_I64, count, "a.indices", indices);
     if (status == GNOMON_OK) status = bring_array(v, a->values, a->dtype, count, "a.values", raw);
     if (status != GNOMON_OK) return status;
-    begin_at_zero_kernel<<<grid_of(v->m + 1), THREADS, 0, v->stream>>>(rows->offsets, v->m + 1,
-                                                                       a->offsets[0]);
+    status = gcu_svd_lists_begin_at_zero(v, rows, a->offsets[0]);
+    if (status != GNOMON_OK) return status;
     if (count > 0) {
         const gnomon_matrix values = gnomon_matrix_rowmajor(raw, a->dtype, 1, count);
         const gnomon_matrix there = values_of(v);
@@ -275,8 +334,10 @@ gnomon_status gcu_svd_sparse_check(gcu_svd *v)
         status = gcu_svd_scale_mean(v);
     }
     if (status == GNOMON_OK) status = transpose(v);
-    if (status == GNOMON_OK) status = find_long(v, &v->sparse.by_row, count);
-    return status == GNOMON_OK ? find_long(v, &v->sparse.by_column, count) : status;
+    if (status == GNOMON_OK) status = gcu_svd_sparse_share(v);
+    if (status != GNOMON_OK || v->shares.count) return status;
+    status = gcu_svd_lists_find_long(v, &v->sparse.by_row, count);
+    return status == GNOMON_OK ? gcu_svd_lists_find_long(v, &v->sparse.by_column, count) : status;
 }
 
 double gcu_svd_sparse_bytes(const gnomon_svd_job *job)
@@ -399,13 +460,7 @@ static __device__ __forceinline__ void sum_list(const gcu_svd_lists &l, int64_t 
     }
 }
 
-/* What a product of rows less their mean has to be less in a line and column: the product of both,
- * of_line NULL standing for ones; of_column NULL: nothing. */
-struct correction {
-    const double *of_line, *of_column;
-};
-
-static __device__ __forceinline__ double corrected(const correction &c, int64_t line,
+static __device__ __forceinline__ double corrected(const gcu_svd_less &c, int64_t line,
                                                    int64_t column, double sum)
 {
     if (!c.of_column) return sum;
@@ -414,7 +469,7 @@ static __device__ __forceinline__ double corrected(const correction &c, int64_t 
 
 template <int WIDTH, typename T>
 static __global__ void __launch_bounds__(THREADS)
-    lines_kernel(gcu_svd_lists l, const T *w, int64_t columns, correction less,
+    lines_kernel(gcu_svd_lists l, const T *w, int64_t columns, gcu_svd_less less,
                  typename number<T>::type *out)
 {
     const int64_t each = columns / WIDTH;
@@ -453,7 +508,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 template <typename V>
 static __global__ void __launch_bounds__(THREADS)
-    add_parts_kernel(gcu_svd_lists l, const double *part, int64_t columns, correction less, V *out)
+    add_parts_kernel(gcu_svd_lists l, const double *part, int64_t columns, gcu_svd_less less, V *out)
 {
     GCU_FOR_EACH(t, l.many.lines * columns)
     {
@@ -468,7 +523,7 @@ static __global__ void __launch_bounds__(THREADS)
 
 template <int WIDTH, typename T>
 static gnomon_status multiply(gcu_svd *v, const gcu_svd_lists &l, const T *w, int64_t columns,
-                              const correction &less, typename number<T>::type *out)
+                              const gcu_svd_less &less, typename number<T>::type *out)
 {
     const int held = v->bag.count;
     lines_kernel<WIDTH>
@@ -489,7 +544,7 @@ static gnomon_status multiply(gcu_svd *v, const gcu_svd_lists &l, const T *w, in
 
 template <typename T>
 static gnomon_status multiply_any(gcu_svd *v, const gcu_svd_lists &l, const void *w,
-                                  int64_t columns, const correction &less, void *out)
+                                  int64_t columns, const gcu_svd_less &less, void *out)
 {
     const T *from = static_cast<const T *>(w);
     auto *to = static_cast<typename number<T>::type *>(out);
@@ -498,12 +553,21 @@ static gnomon_status multiply_any(gcu_svd *v, const gcu_svd_lists &l, const void
                             : multiply<1>(v, l, from, columns, less, to);
 }
 
+gnomon_status gcu_svd_lists_multiply(gcu_svd *v, const gcu_svd_lists *l, const void *w,
+                                     gnomon_dtype dtype, int64_t columns, gcu_svd_less less,
+                                     void *out)
+{
+    if (dtype == GNOMON_F64) return multiply_any<double>(v, *l, w, columns, less, out);
+    return dtype == GNOMON_F16 ? multiply_any<__half>(v, *l, w, columns, less, out)
+                               : multiply_any<float>(v, *l, w, columns, less, out);
+}
+
 gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
                                       gnomon_dtype dtype, int64_t columns, void *out)
 {
-    const gcu_svd_lists &l = transposed ? v->sparse.by_column : v->sparse.by_row;
+    const gcu_svd_lists *l = transposed ? &v->sparse.by_column : &v->sparse.by_row;
     const int held = v->bag.count;
-    correction less = {};
+    gcu_svd_less less = {};
     gnomon_status status = GNOMON_OK;
     if (v->mean) { /* A w - 1 (mean^T w), A^T w - mean (1^T w) */
         double *sums = nullptr;
@@ -514,11 +578,9 @@ gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w
         less = {transposed ? v->mean : nullptr, sums};
     }
     if (status != GNOMON_OK) return status;
-    if (dtype == GNOMON_F64)
-        status = multiply_any<double>(v, l, w, columns, less, out);
-    else
-        status = dtype == GNOMON_F16 ? multiply_any<__half>(v, l, w, columns, less, out)
-                                     : multiply_any<float>(v, l, w, columns, less, out);
+    status = v->shares.count
+                 ? gcu_svd_sparse_shares_multiply(v, transposed, w, dtype, columns, less, out)
+                 : gcu_svd_lists_multiply(v, l, w, dtype, columns, less, out);
     if (status == GNOMON_OK) gcu_svd_free(v, held);
     return status;
 }

@@ -55,28 +55,6 @@ struct gcu_svd_blocks {
     bool begun;
 };
 
-/* What one of several GPUs has of A: rows, whose products are rows of A w, and columns, whose
- * products are rows of A^T w. So no sum is cut. */
-enum gcu_svd_side { GCU_SVD_ROWS, GCU_SVD_COLUMNS, GCU_SVD_SIDES };
-enum { GCU_SVD_SHARES_MOST = 16 };
-struct gcu_svd_share {
-    gcu_state *s;
-    int64_t first[GCU_SVD_SIDES], count[GCU_SVD_SIDES];
-    gnomon_matrix side[GCU_SVD_SIDES]; /* in its own memory */
-    void *held[GCU_SVD_SIDES];         /* that was taken for it */
-    bool there[GCU_SVD_SIDES];
-    cudaEvent_t came[GCU_SVD_SIDES], done;
-    void *w, *work; /* the other factor; work space */
-    float *out;
-    size_t w_bytes, work_bytes, out_bytes;
-};
-struct gcu_svd_shares {
-    int count;   /* 0: nothing is divided */
-    bool spread; /* A lies in the memory of several GPUs */
-    cudaEvent_t asked;
-    gcu_svd_share of[GCU_SVD_SHARES_MOST]; /* the first one is that of the factorisation's own */
-};
-
 /* Lists that are long, cut into parts. */
 struct gcu_svd_long {
     unsigned *counts; /* of lines and parts, while they are found */
@@ -93,6 +71,31 @@ struct gcu_svd_lists {
     uint32_t *other;
     void *value; /* of the work's type */
     gcu_svd_long many;
+};
+
+/* What one of several GPUs has of A: rows, whose products are rows of A w, and columns, whose
+ * products are rows of A^T w. So no sum is cut. */
+enum gcu_svd_side { GCU_SVD_ROWS, GCU_SVD_COLUMNS, GCU_SVD_SIDES };
+enum { GCU_SVD_SHARES_MOST = 16 };
+struct gcu_svd;
+struct gcu_svd_share {
+    gcu_state *s;
+    int64_t first[GCU_SVD_SIDES], count[GCU_SVD_SIDES];
+    gnomon_matrix side[GCU_SVD_SIDES]; /* in its own memory */
+    void *held[GCU_SVD_SIDES];         /* that was taken for it */
+    bool there[GCU_SVD_SIDES];
+    cudaEvent_t came[GCU_SVD_SIDES], done;
+    void *w, *work; /* the other factor; work space */
+    float *out;
+    size_t w_bytes, work_bytes, out_bytes;
+    gcu_svd *at;                         /* its work on another GPU than the factorisation's own */
+    gcu_svd_lists lists[GCU_SVD_SIDES]; /* of sparse rows, instead of 'side' */
+};
+struct gcu_svd_shares {
+    int count;   /* 0: nothing is divided */
+    bool spread; /* A lies in the memory of several GPUs */
+    cudaEvent_t asked;
+    gcu_svd_share of[GCU_SVD_SHARES_MOST]; /* the first one is that of the factorisation's own */
 };
 
 struct gcu_svd_sparse {
@@ -367,6 +370,35 @@ gnomon_status gcu_svd_sparse_bring(gcu_svd *v);
 gnomon_status gcu_svd_sparse_check(gcu_svd *v);
 gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
                                       gnomon_dtype dtype, int64_t columns, void *out);
+/* What a product of rows less their mean has to be less in a line and column: the product of both,
+ * of_line NULL standing for ones; of_column NULL: nothing. */
+struct gcu_svd_less {
+    const double *of_line, *of_column;
+};
+/* out (lines x columns) = the lists times w, less that. */
+gnomon_status gcu_svd_lists_multiply(gcu_svd *v, const gcu_svd_lists *l, const void *w,
+                                     gnomon_dtype dtype, int64_t columns, gcu_svd_less less,
+                                     void *out);
+/* Offsets that begin at 'first' begin at 0. */
+gnomon_status gcu_svd_lists_begin_at_zero(gcu_svd *v, const gcu_svd_lists *l, int64_t first);
+/* Finds the long ones, l->many, among lists of so many entries; waits. */
+gnomon_status gcu_svd_lists_find_long(gcu_svd *v, gcu_svd_lists *l, int64_t entries);
+/* Cuts lists into 'count' runs of about as many entries and lines: line[i] is the first of run i,
+ * entry[i] its first entry, line[count] and entry[count] how many there are; on the host, waits. */
+gnomon_status gcu_svd_lists_cut(gcu_svd *v, const gcu_svd_lists *l, int64_t entries, int count,
+                                int64_t *line, int64_t *entry);
+/* Whether several GPUs gain by dividing products of sparse rows with so many columns. */
+bool gcu_svd_sparse_is_long(int64_t lines, int64_t entries, int64_t columns);
+
+/* ---- svd/sparse_shares.cu: products of sparse rows that several GPUs divide ---- */
+
+/* Gives each GPU its rows' and columns' lists, which are as they stay. Nothing is divided where
+ * that is no gain, or where there is no memory for it. */
+gnomon_status gcu_svd_sparse_share(gcu_svd *v);
+/* gcu_svd_lists_multiply by all of them; sums: the columns' that mean products are less, or NULL. */
+gnomon_status gcu_svd_sparse_shares_multiply(gcu_svd *v, bool transposed, const void *w,
+                                             gnomon_dtype dtype, int64_t columns,
+                                             gcu_svd_less less, void *out);
 /* What they take on the GPU; why they are not taken there, or NULL. */
 double gcu_svd_sparse_bytes(const gnomon_svd_job *job);
 const char *gcu_svd_sparse_reason(const gnomon_svd_job *job);

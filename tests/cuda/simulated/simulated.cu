@@ -338,17 +338,6 @@ cudaError_t gcu_gemm_run(const gcu_gemm *call, void *work, size_t work_bytes, cu
     });
 }
 
-bool gcu_svd_supported(gcu_state *, const gnomon_svd_job *, gcu_why why)
-{
-    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no factorisations");
-    return false;
-}
-
-gnomon_status gcu_svd_job(gcu_state *, gnomon_svd_job *, gcu_why why)
-{
-    return gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no factorisations");
-}
-
 bool gcu_search_supported(const gcu_state *, const gnomon_search_job *, gcu_why why)
 {
     gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no searches");

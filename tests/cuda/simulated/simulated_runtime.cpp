@@ -344,6 +344,15 @@ cudaError_t cudaEventSynchronize(cudaEvent_t at)
         if (!step()) broken("an event that never comes");
     return cudaSuccess;
 }
+/* Whose memory it is; -1: no GPU's. */
+static int gpu_of(const void *p)
+{
+    LOCK;
+    auto found = allocations.upper_bound(static_cast<char *>(const_cast<void *>(p)));
+    if (found == allocations.begin()) return -1;
+    --found;
+    return found->second.device ? found->second.gpu : -1;
+}
 cudaError_t cudaMemsetAsync(void *data, int value, size_t bytes, cudaStream_t s)
 {
     if (!inside(data, bytes, true)) broken("memset outside of device memory");
@@ -368,6 +377,14 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
                             cudaStream_t s)
 {
     return cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, s);
+}
+/* Between two GPUs, each of which owns its end. */
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_gpu, const void *from, int from_gpu, size_t bytes,
+                                cudaStream_t s)
+{
+    const int ends[] = {gpu_of(to), gpu_of(from)};
+    if (ends[0] != to_gpu || ends[1] != from_gpu) broken("a copy between other GPUs");
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, s);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)

@@ -5,6 +5,7 @@
 
 #include <gnomon/gemm.h>
 #include <gnomon/join.h>
+#include <gnomon/svd.h>
 
 #include <dlfcn.h>
 
@@ -709,6 +710,145 @@ static void joins(void **state)
     set((size_t)1 << 30, 1);
 }
 
+/* ---- products with sparse rows ---- */
+
+typedef struct sparse {
+    gnomon_csr csr;
+    int64_t *offsets, *indices;
+    void *values;
+} sparse;
+
+/* Rows of very different lengths, whose offsets do not begin at 0. */
+static sparse make_sparse(int64_t rows, int64_t cols, gnomon_dtype dtype, int form)
+{
+    sparse a = {.offsets = malloc((size_t)(rows + 1) * 8)};
+    const size_t size = gnomon_dtype_size(dtype);
+    uint64_t dice = 77 + (uint64_t)form;
+    int64_t count = 5;
+    for (int64_t i = 0; i < rows; i++) {
+        a.offsets[i] = count;
+        dice = dice * 6364136223846793005u + 1442695040888963407u;
+        if (form == 1) /* all entries in the last rows */
+            count += i < rows - 2 ? 0 : cols;
+        else if (i % 50 == 49)
+            count += cols;
+        else
+            count += (int64_t)((dice >> 33) % 9);
+    }
+    a.offsets[rows] = count;
+    count -= a.offsets[0];
+    a.indices = calloc((size_t)count, 8);
+    a.values = calloc((size_t)count, size);
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t each = a.offsets[i + 1] - a.offsets[i];
+        for (int64_t e = 0; e < each; e++) {
+            const int64_t at = a.offsets[i] - a.offsets[0] + e;
+            dice = dice * 6364136223846793005u + 1442695040888963407u;
+            const double x = (double)(dice >> 40) / 0x1p24 - 0.5;
+            a.indices[at] = each == cols ? e : e * (cols / 9) + (int64_t)((dice >> 33) % 5);
+            if (dtype == GNOMON_F64)
+                ((double *)a.values)[at] = x;
+            else
+                ((float *)a.values)[at] = (float)x;
+        }
+    }
+    a.csr = (gnomon_csr){.values = a.values, .offsets = a.offsets, .indices = a.indices,
+                         .dtype = dtype, .rows = rows, .cols = cols};
+    return a;
+}
+
+static void free_sparse(sparse *a)
+{
+    free(a->offsets);
+    free(a->indices);
+    free(a->values);
+}
+
+/* The simulated factorisation: U = A W for a W of such entries, and Vt the transpose of A^T U
+ * (simulated_svd.cu). */
+static double w_entry(int64_t row, int64_t column)
+{
+    return (double)((row * 7 + column * 3) % 11) / 8 - 0.5;
+}
+
+static void check_products(const sparse *a, const gnomon_svd *got, const double *mean)
+{
+    const int64_t m = a->csr.rows, n = a->csr.cols, k = got->rank, first = a->offsets[0];
+    double *left = calloc((size_t)(m * k), 8), *right = calloc((size_t)(n * k), 8);
+    double worst = 0;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < k; j++) {
+            double sum = 0;
+            for (int64_t e = a->offsets[i] - first; e < a->offsets[i + 1] - first; e++) {
+                const double x = a->csr.dtype == GNOMON_F64 ? ((double *)a->values)[e]
+                                                            : (double)((float *)a->values)[e];
+                sum += x * w_entry(a->indices[e], j);
+            }
+            for (int64_t c = 0; c < n && mean; c++)
+                sum -= mean[c] * w_entry(c, j);
+            left[i * k + j] = sum;
+            worst = fmax(worst, fabs(sum - element(&got->u, i, j)));
+        }
+    assert_true(worst < 1e-3);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < k; j++) {
+            for (int64_t e = a->offsets[i] - first; e < a->offsets[i + 1] - first; e++) {
+                const double x = a->csr.dtype == GNOMON_F64 ? ((double *)a->values)[e]
+                                                            : (double)((float *)a->values)[e];
+                right[a->indices[e] * k + j] += x * left[i * k + j];
+            }
+            for (int64_t c = 0; c < n && mean; c++)
+                right[c * k + j] -= mean[c] * left[i * k + j];
+        }
+    worst = 0;
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < k; j++) {
+            worst = fmax(worst, fabs(right[i * k + j] - element(&got->vt, j, i)));
+            most = fmax(most, fabs(right[i * k + j]));
+        }
+    assert_true(most > 0.1);
+    assert_true(worst < 1e-4 * most);
+    free(left);
+    free(right);
+}
+
+static void sparse_products(void **state)
+{
+    (void)state;
+    const gnomon_dtype types[] = {GNOMON_F32, GNOMON_F64};
+    for (int run = 0; run < 12; run++) {
+        const int form = run % 3, center = run / 6;
+        const int64_t rows = form == 2 ? 3 : 301, cols = form == 2 ? 64 : 97;
+        sparse a = make_sparse(rows, cols, types[run / 3 % 2], form);
+        gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
+        o.rank = 2;
+        o.oversample = 1;
+        o.dtype = types[run / 3 % 2];
+        o.center = center;
+        gnomon_svd want = {.struct_size = sizeof want}, got = {.struct_size = sizeof got};
+        const size_t held = in_use();
+        set((size_t)1 << 30, (uint64_t)run + 1);
+        ASSERT_OK(single, gnomon_svd_csr(single, &a.csr, &o, &want));
+        check_products(&a, &want, center ? want.mean : NULL);
+        /* Another GPU has room for nothing, for the links' buffers alone, for all. */
+        const size_t limits[] = {0, 2500, (size_t)1 << 30};
+        for (int l = 0; l < 3; l++) {
+            set((size_t)1 << 30, (uint64_t)(3 * run + l));
+            if (several) limit(1, limits[l]);
+            ASSERT_OK(gpu, gnomon_svd_csr(gpu, &a.csr, &o, &got));
+            assert_int_equal(gnomon_context_worked_on(gpu), GNOMON_DEVICE_PLUGIN);
+            assert_same_bits(&got.u, &want.u, "U");
+            assert_same_bits(&got.vt, &want.vt, "Vt");
+            gnomon_svd_free(gpu, &got);
+            assert_int_equal(in_use(), held);
+        }
+        set((size_t)1 << 30, 1);
+        gnomon_svd_free(single, &want);
+        free_sparse(&a);
+    }
+}
+
 /* Of several GPUs one that is full fails the job, and nothing is written. */
 static void one_is_full(void **state)
 {
@@ -775,8 +915,10 @@ int main(void)
         cmocka_unit_test(empty),
         cmocka_unit_test(cancelled),
         cmocka_unit_test(joins),
+        cmocka_unit_test(sparse_products),
         cmocka_unit_test(one_is_full),
         cmocka_unit_test(which_gpu),
     };
+    if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
