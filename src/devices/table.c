@@ -347,6 +347,8 @@ static int hosvd_supports(void *state, const gnomon_hosvd_job *job, char *why, s
 static gnomon_status hosvd(void *state, gnomon_hosvd_job *job, char *why, size_t why_size)
 {
     const gnomon_devices *d = state;
+    job->others = d->state + 1;
+    job->other_count = d->count - 1;
     return d->of->hosvd(d->state[0], job, why, why_size);
 }
 

@@ -23,6 +23,7 @@ if torch.cuda.device_count() < 2:
 spec = importlib.util.spec_from_file_location("several", os.path.join(ROOT, "bench", "gpu", "several", "several.py"))
 bench = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(bench)
+import gnomon
 from gnomon import _abi
 from gnomon._context import owned_context
 from gnomon._library import lib
@@ -41,13 +42,16 @@ def view(x):
 def svd(context, x, rank, **members):
     options = _abi.gnomon_svd_options()
     lib.gnomon_svd_options_init(ctypes.byref(options), ctypes.sizeof(options))
-    options.rank, a = rank, view(x)
+    sparse = isinstance(x, bench.Csr)
+    options.rank, a = rank, x.view() if sparse else view(x)
     options.dtype = _abi.GNOMON_F32
+    factor = lib.gnomon_svd_csr if sparse else lib.gnomon_svd_dense
     for name, value in members.items():
         setattr(options, name, value)
     found = _abi.gnomon_svd(struct_size=ctypes.sizeof(_abi.gnomon_svd))
-    bench.check(context, lib.gnomon_svd_dense(context.handle, ctypes.byref(a), ctypes.byref(options), ctypes.byref(found)))
-    numbers = [ctypes.string_at(found.u.data, found.rows * found.rank * 4), ctypes.string_at(found.vt.data, found.rank * found.cols * 4),
+    bench.check(context, factor(context.handle, ctypes.byref(a), ctypes.byref(options), ctypes.byref(found)))
+    size = 8 if options.dtype == _abi.GNOMON_F64 else 4
+    numbers = [ctypes.string_at(found.u.data, found.rows * found.rank * size), ctypes.string_at(found.vt.data, found.rank * found.cols * size),
                ctypes.string_at(found.s, found.rank * 8), np.array([found.norm, found.residual_bound, found.spectral_bound, found.residual]).tobytes()]
     values = np.frombuffer(numbers[2])
     lib.gnomon_svd_free(context.handle, ctypes.byref(found))
@@ -118,6 +122,41 @@ def main():
             got, _ = svd(several, there, rank, **options)
             again, _ = svd(several, there, rank, **options)
             tell(f"svd {name}, {place}: s {values[0]:.6g} ... {values[-1]:.6g}", wanted == got == again)
+    # sparse rows: both lists of every GPU, with columns of very many entries, less their mean, in both types
+    for name, dtype, members in (("", torch.float32, {}), ("centred", torch.float32, {"center": 1}), ("one pass", torch.float32, {"single_pass": 1}),
+                                 ("tolerance", torch.float32, {"tolerance": 0.5}), ("fp64 work", torch.float64, {"dtype": _abi.GNOMON_F64}),
+                                 ("fp64 work, centred", torch.float64, {"dtype": _abi.GNOMON_F64, "center": 1}),
+                                 ("1e25 times as large", torch.float32, {})):
+        for locked in (False, True):
+            x = bench.Csr(100001, 30011, 60, draw, dtype, locked)
+            if name.startswith("1e25"):
+                x.values *= 1e25
+            wanted, values = svd(one, x, 60, **{"power": 2, **members})
+            got, _ = svd(several, x, 60, **{"power": 2, **members})
+            again, _ = svd(several, x, 60, **{"power": 2, **members})
+            tell(f"svd of sparse rows, {name}, {'page-locked' if locked else 'host'}: s {values[0]:.6g} ... {values[-1]:.6g}",
+                 wanted == got == again)
+    # long products in double precision, that several GPUs divide
+    for name, x, members in (("6001 x 8193", torch.randn(6001, 8193, device="cuda:0", generator=draw, dtype=torch.float64), {}),
+                             ("by columns", torch.randn(8193, 6002, device="cuda:0", generator=draw, dtype=torch.float64).T, {}),
+                             ("1e305 times as large", torch.randn(6001, 8192, device="cuda:0", generator=draw, dtype=torch.float64) * 1e305, {}),
+                             ("fp32 numbers, centred", torch.randn(6001, 8193, device="cuda:0", generator=draw), {"center": 1})):
+        options = {"power": 1, "dtype": _abi.GNOMON_F64, **members}
+        for place, there in places(x):
+            before = there_alone(place, x, there)
+            wanted, values = svd(one, before, 800, **options)
+            got, _ = svd(several, there, 800, **options)
+            tell(f"svd in double precision, {name}, {place}: s {values[0]:.6g} ... {values[-1]:.6g}", wanted == got)
+        del x
+    # tensors, which come over both links
+    for dtype in (np.float32, np.float64):
+        x = np.random.default_rng(5).normal(size=(401, 211, 331)).astype(dtype)
+        for members in ({}, {"sequential": True}, {"tol": 0.9}):
+            answers = []
+            for device in ("cuda:0", a.device):
+                t = gnomon.hosvd(x, 20, device=device, **members)
+                answers.append([t.core.tobytes(), *(f.tobytes() for f in t.factors), t.norm, t.residual])
+            tell(f"hosvd {np.dtype(dtype).name} {members}: norm {answers[0][-2]:.6g}", answers[0] == answers[1])
     # what is not finite is named alike
     bad = square.clone()
     bad[3000, 77] = float("nan")

@@ -1,6 +1,6 @@
 """Jobs on one GPU and on all of one host: times, their ratio, how long each GPU was at work, and whether the bytes agree.
 
-usage: several.py RECORD.json [--rounds 7] [--scale 1] [--only links|join|search|project|gemm|svd]
+usage: several.py RECORD.json [--rounds 7] [--scale 1] [--only links|join|search|project|gemm|svd|sparse|fp64|hosvd]
 
 Needs NumPy, PyTorch and two GPUs. GNOMON_LIBRARY and GNOMON_PLUGIN_DIR say where library and plugin are. First the links
 are measured, each alone and all at once: page-locked memory to each GPU and back, and GPU 0 to the others. Then each case
@@ -155,16 +155,46 @@ def multiplier(x, w, y):
     return run
 
 
-def factoriser(x, rank, power, u, vt):
+class Csr:
+    """Sparse rows whose columns are drawn by a power law, as words are; rows of very different lengths."""
+
+    def __init__(self, rows, cols, each, draw, dtype=torch.float32, locked=False):
+        counts = (-torch.rand(rows, device="cuda:0", generator=draw).clamp(min=1e-6).log() * each).long() + 1
+        offsets = torch.zeros(rows + 1, dtype=torch.int64)
+        offsets[1:] = counts.cumsum(0).cpu()
+        self.count, self.shape = int(offsets[-1]), (rows, cols)
+
+        def host(x):
+            return x.cpu().pin_memory() if locked else x.cpu()
+
+        drawn = [(torch.rand(min(1 << 26, self.count - at), device="cuda:0", generator=draw), min(1 << 26, self.count - at))
+                 for at in range(0, self.count, 1 << 26)]
+        self.indices = host(torch.cat([(u ** 3 * cols).long().clamp(max=cols - 1).cpu() for u, _ in drawn]))
+        self.values = host(torch.cat([torch.randn(n, device="cuda:0", generator=draw).to(dtype).cpu() for _, n in drawn]))
+        self.offsets = host(offsets)
+
+    def view(self):
+        return _abi.gnomon_csr(rows=self.shape[0], cols=self.shape[1], offsets=ctypes.cast(self.offsets.data_ptr(), ctypes.POINTER(ctypes.c_int64)),
+                               indices=ctypes.cast(self.indices.data_ptr(), ctypes.POINTER(ctypes.c_int64)), values=self.values.data_ptr(),
+                               dtype=FLOATS[self.values.element_size()])
+
+
+def factoriser(x, rank, power, u, vt, dtype=None, **members):
     options = _abi.gnomon_svd_options()
     lib.gnomon_svd_options_init(ctypes.byref(options), ctypes.sizeof(options))
-    a, left, right = view_of(x), view_of(u), view_of(vt)
+    sparse = isinstance(x, Csr)
+    a, left, right = x.view() if sparse else view_of(x), view_of(u), view_of(vt)
+    factor = lib.gnomon_svd_csr if sparse else lib.gnomon_svd_dense
     options.rank, options.power = rank, power
     options.u, options.vt = ctypes.pointer(left), ctypes.pointer(right)
+    if dtype is not None:
+        options.dtype = dtype
+    for name, value in members.items():
+        setattr(options, name, value)
 
     def run(context, kept=(x, u, vt)):
         found = _abi.gnomon_svd(struct_size=ctypes.sizeof(_abi.gnomon_svd))
-        check(context, lib.gnomon_svd_dense(context.handle, ctypes.byref(a), ctypes.byref(options), ctypes.byref(found)))
+        check(context, factor(context.handle, ctypes.byref(a), ctypes.byref(options), ctypes.byref(found)))
 
         def take():
             s = np.ctypeslib.as_array(found.s, (rank,)).copy()
@@ -172,6 +202,14 @@ def factoriser(x, rank, power, u, vt):
             lib.gnomon_svd_free(context.handle, ctypes.byref(found))
             return u, vt, s, bounds
         return take
+    return run
+
+
+def tensor_factoriser(x, rank, device_of, **options):
+    """Through the package, whose contexts are its own: device_of says which."""
+    def run(context):
+        found = gnomon.hosvd(x, rank, device=device_of[context.handle.value if hasattr(context.handle, "value") else context.handle], **options)
+        return lambda: (np.ascontiguousarray(found.core), *(np.ascontiguousarray(f) for f in found.factors), np.array([found.norm, found.residual]))
     return run
 
 
@@ -349,7 +387,7 @@ def main():
             record = json.load(file)
 
     contexts = [owned_context(device="cuda:0"), owned_context(device="cuda:all")]
-    if a.only in (None, "links"):
+    if a.only in (None, "links") or "links" not in record:
         keep(links=links(count))
         torch.cuda.empty_cache()
     results = record["results"]
@@ -419,6 +457,44 @@ def main():
             add("svd", factoriser(host, rank, power, u_host, vt_host), y=(u_host, vt_host), n=n, rank=rank, power=power, place="host")
         del left, right, x, u, vt, spread, pinned, host, u_host, vt_host, on_first
         torch.cuda.empty_cache()
+    # sparse rows, in pageable and in page-locked memory
+    for m, n, each, rank in ((2000000 // a.scale, 500000 // a.scale, 50, 128), (200000 // a.scale, 100000 // a.scale, 100, 100)) \
+            if a.only in (None, "sparse") else ():
+        u_host, vt_host = np.empty((m, rank), np.float32), np.empty((rank, n), np.float32)
+        for locked in (False, True):
+            x = Csr(m, n, each, draw, locked=locked)
+            for power in (6, 2):
+                add("sparse", factoriser(x, rank, power, u_host, vt_host), y=(u_host, vt_host), m=m, n=n, nonzeros=x.count, rank=rank,
+                    power=power, place="page-locked" if locked else "host")
+            del x
+        del u_host, vt_host
+    # in double precision
+    if a.only in (None, "fp64"):
+        n, rank = 16384 // a.scale, 512 // a.scale
+        x = torch.randn(n, n, device="cuda:0", generator=draw, dtype=torch.float64)
+        pinned, host = torch.empty(n, n, dtype=torch.float64, pin_memory=True), x.cpu().numpy()
+        pinned.copy_(x)
+        u, vt = torch.empty(n, rank, device="cuda:0", dtype=torch.float64), torch.empty(rank, n, device="cuda:0", dtype=torch.float64)
+        u_host, vt_host = np.empty((n, rank)), np.empty((rank, n))
+        for power in (6, 2):
+            for place, there, left, right in (("GPU 0", x, u, vt), ("page-locked", pinned, u_host, vt_host), ("host", host, u_host, vt_host)):
+                add("fp64", factoriser(there, rank, power, left, right, _abi.GNOMON_F64), y=(left, right), n=n, rank=rank, power=power,
+                    place=place)
+        del x, pinned, host, u, vt, u_host, vt_host
+        torch.cuda.empty_cache()
+    # tensors
+    if a.only in (None, "hosvd"):
+        size, rank = 1024 // a.scale, 32
+        x = torch.randn(size, size, size, device="cuda:0", generator=draw)
+        pinned, host = torch.empty(size, size, size, pin_memory=True), x.cpu().numpy()
+        pinned.copy_(x)
+        del x
+        torch.cuda.empty_cache()
+        device_of = {c.handle.value if hasattr(c.handle, "value") else c.handle: name for c, name in zip(contexts, ("cuda:0", "cuda:all"))}
+        for power in (0, 1):
+            for place, there in (("page-locked", pinned.numpy()), ("host", host)):
+                add("hosvd", tensor_factoriser(there, rank, device_of, n_iter=power), size=size, rank=rank, power=power, place=place)
+        del pinned, host
     # projections
     if a.only not in (None, "project"):
         keep(finished=True)

@@ -467,6 +467,8 @@ gnomon_status gcu_hosvd_f64_job(gcu_state *s, gnomon_hosvd_job *job, gcu_why why
     h.range.a = &job->x;
     h.range.options = &h.options;
     h.range.memory_limit = job->memory_limit;
+    h.range.others = job->others; /* which bring X over their links, and no more */
+    h.range.other_count = job->other_count;
     h.range.host = job->host;
     h.v.s = h.e.s = s;
     h.v.job = h.e.job = &h.range;

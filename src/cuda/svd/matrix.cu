@@ -94,27 +94,13 @@ gnomon_status gcu_svd_times(gcu_svd *v, int64_t m, int64_t n, int64_t k, double 
                            (float)beta, static_cast<float *>(c));
 }
 
-/* out (a's rows or columns x columns) = op(a) w + beta out, in doubles. */
-static gnomon_status multiply_f64(gcu_svd *v, bool transposed, const gnomon_matrix *a,
-                                  const void *w, int64_t columns, double beta, void *out)
-{
-    const bool across = gcu_svd_is_across(a);
-    const int64_t stride = across ? a->col_stride : a->row_stride;
-    const int64_t length = across ? a->rows : a->cols, lines = across ? a->cols : a->rows;
-    return gcu_gemm64(v->blas, false, across != transposed, columns, transposed ? a->cols : a->rows,
-                      transposed ? a->rows : a->cols, 1.0, static_cast<const double *>(w), columns,
-                      static_cast<const double *>(a->data),
-                      lines == 1 && stride < length ? length : stride, beta,
-                      static_cast<double *>(out), columns, v->why);
-}
-
 gnomon_status gcu_svd_multiply_part(gcu_svd *v, bool transposed, const gnomon_matrix *part,
                                     const void *w, gnomon_dtype dtype, int64_t columns, bool add,
                                     void *out)
 {
     const float beta = add ? 1.0f : 0.0f;
     const gcu_gemm_view b = {w, dtype, columns, 1};
-    if (v->f64) return multiply_f64(v, transposed, part, w, columns, beta, out);
+    if (v->f64) return gcu_svd_f64_multiply(v, transposed, part, w, columns, (double)beta, out);
     const gcu_gemm_view a = gcu_svd_operand(part, transposed);
     float *const c = static_cast<float *>(out);
     return transposed ? gcu_svd_product(v, v->n, columns, part->rows, 1.0f, a, b, beta, c)
@@ -155,7 +141,7 @@ gnomon_status gcu_svd_multiply(gcu_svd *v, bool transposed, const void *w, gnomo
     multiplication m = {transposed, w, dtype, columns, out};
     v->job->passes++;
     if (v->job->csr) return gcu_svd_sparse_multiply(v, transposed, w, dtype, columns, out);
-    if (!v->run && !v->shares.count) return gcu_svd_each(v, multiply_block, &m);
+    if (v->f64 || (!v->run && !v->shares.count)) return gcu_svd_each(v, multiply_block, &m);
     gcu_gemm g = of_whole(v, transposed, columns, dtype);
     g.b.data = w;
     g.c = static_cast<float *>(out);
@@ -328,7 +314,8 @@ gnomon_status gcu_svd_check(gcu_svd *v)
     const bool scaled = v->job->exponent != before;
     if (scaled) status = scale(v, v->job->exponent - before);
     if (status == GNOMON_OK && scaled && v->f64) status = scan(v, &v->job->norm, &largest);
-    return status == GNOMON_OK ? gcu_svd_shares_fill(v, scaled) : status;
+    if (status != GNOMON_OK) return status;
+    return v->f64 ? gcu_svd_f64_share(v) : gcu_svd_shares_fill(v, scaled);
 }
 
 gnomon_status gcu_svd_note(gcu_svd *v, gnomon_matrix *block, int64_t row, gcu_svd_scan_state *l)

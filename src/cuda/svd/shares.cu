@@ -113,7 +113,7 @@ gnomon_status gcu_svd_shares_open(gcu_svd *v)
     const int count = job->other_count + 1;
     if (count < 2 || count > GCU_SVD_SHARES_MOST || v->f64 || job->csr || job->rows)
         return GNOMON_OK;
-    if (job->options->single_pass || !gcu_are_together(v->s, job->others, job->other_count)) return GNOMON_OK;
+    if (job->columns == 0 || job->options->single_pass || !gcu_are_together(v->s, job->others, job->other_count)) return GNOMON_OK;
     gcu_place place;
     const gnomon_status known = gcu_place_of(v->s, a, "a", &place, v->why);
     if (known != GNOMON_OK) return known;

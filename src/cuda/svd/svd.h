@@ -353,6 +353,14 @@ gnomon_status gcu_svd_shares_scan(gcu_svd *v, int64_t lines, int64_t length, int
                                   void *figures, bool *done);
 gnomon_status gcu_svd_shares_close(gcu_svd *v, gnomon_status status);
 
+/* ---- svd/f64_shares.cu: products in double precision, which several GPUs divide ---- */
+
+/* Gives each other GPU the rows and columns of v->a that it multiplies with, or divides nothing. */
+gnomon_status gcu_svd_f64_share(gcu_svd *v);
+/* out (a's rows or columns x columns) = op(a) w + beta out in doubles. */
+gnomon_status gcu_svd_f64_multiply(gcu_svd *v, bool transposed, const gnomon_matrix *a,
+                                   const void *w, int64_t columns, double beta, void *out);
+
 /* ---- svd/center.cu: the mean of the columns ---- */
 
 /* v->mean = the job's. */

@@ -135,6 +135,43 @@ gnomon_status gcu_svd_lists_multiply(gcu_svd *v, const gcu_svd_lists *lists, con
     return GNOMON_OK;
 }
 
+/* ---- cuBLAS ---- */
+
+gnomon_status gcu_blas_open(gcu_state *s, cudaStream_t stream, gcu_blas **out, gcu_why)
+{
+    static gcu_blas of[SIMULATED_GPUS];
+    *out = &of[s->gpu.device];
+    (*out)->cublas = reinterpret_cast<cublasHandle_t>(stream);
+    return GNOMON_OK;
+}
+
+/* As cuBLAS might: the order of a sum depends on how many rows and columns there are. */
+gnomon_status gcu_gemm64(gcu_blas *b, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+                         double alpha, const double *a, int64_t lda, const double *x, int64_t ldx,
+                         double beta, double *c, int64_t ldc, gcu_why why)
+{
+    const bool falling = (m + n / 64 + lda) % 3 == 1;
+    GCU_TRY(why, enqueue(reinterpret_cast<cudaStream_t>(b->cublas), [=] {
+        for (int64_t j = 0; j < (tb ? k : n); j++)
+            must_hold(x + j * ldx, (size_t)(tb ? n : k) * sizeof *x);
+        for (int64_t j = 0; j < (ta ? m : k); j++)
+            must_hold(a + j * lda, (size_t)(ta ? k : m) * sizeof *a);
+        for (int64_t j = 0; j < n; j++) {
+            must_hold(c + j * ldc, (size_t)m * sizeof *c);
+            for (int64_t i = 0; i < m; i++) {
+                double sum = 0;
+                for (int64_t t = 0; t < k; t++) {
+                    const int64_t e = falling ? k - 1 - t : t;
+                    sum += (ta ? a[i * lda + e] : a[e * lda + i]) *
+                           (tb ? x[e * ldx + j] : x[j * ldx + e]);
+                }
+                c[j * ldc + i] = alpha * sum + (beta == 0 ? 0 : beta * c[j * ldc + i]);
+            }
+        }
+    }));
+    return GNOMON_OK;
+}
+
 /* ---- a factorisation ---- */
 
 static gnomon_status bring(gcu_svd *v, const void *from, gnomon_dtype dtype, int64_t count, void *to)
@@ -195,6 +232,19 @@ static gnomon_status bring_lists(gcu_svd *v)
     return GNOMON_OK;
 }
 
+static gnomon_status bring_matrix(gcu_svd *v)
+{
+    const gnomon_matrix *a = v->job->a;
+    v->a = gcu_packed(a, a->rows, a->cols);
+    gnomon_status status = gcu_svd_alloc(v, gcu_packed_bytes(&v->a), &v->a.data);
+    if (status == GNOMON_OK)
+        status = gcu_upload_by_all(v->s, v->job->others, v->job->other_count,
+                                   gcu_transfer_of(v->job), a, GCU_PAGEABLE, &v->a, v->stream,
+                                   v->why);
+    if (status == GNOMON_OK) status = gcu_blas_open(v->s, v->stream, &v->blas, v->why);
+    return status == GNOMON_OK ? gcu_svd_f64_share(v) : status;
+}
+
 static double w_entry(int64_t row, int64_t column)
 {
     return (double)((row * 7 + column * 3) % 11) / 8 - 0.5;
@@ -219,6 +269,7 @@ static gnomon_status product(gcu_svd *v, bool transposed, const T *w, int64_t k,
     const int held = v->bag.count;
     gcu_svd_less less = {};
     double *sums = nullptr;
+    if (!v->job->csr) return gcu_svd_f64_multiply(v, transposed, &v->a, w, k, 0.0, out);
     gnomon_status status = gcu_svd_room(v, k, &sums);
     if (status != GNOMON_OK) return status;
     if (v->mean) {
@@ -238,12 +289,12 @@ template <typename T> static gnomon_status work(gcu_svd *v)
     gnomon_svd_job *job = v->job;
     const int64_t k = job->options->rank, m = v->m, n = v->n;
     T *w = nullptr, *left = nullptr, *right = nullptr;
-    gnomon_status status = bring_lists(v);
+    gnomon_status status = job->csr ? bring_lists(v) : bring_matrix(v);
     if (status == GNOMON_OK && job->options->center) status = gcu_svd_room(v, n, &v->mean);
     if (status == GNOMON_OK && v->mean)
         GCU_TRY(v->why, cudaMemcpyAsync(v->mean, job->mean, (size_t)n * 8, cudaMemcpyHostToDevice,
                                         v->stream));
-    if (status == GNOMON_OK) status = gcu_svd_sparse_share(v);
+    if (status == GNOMON_OK && job->csr) status = gcu_svd_sparse_share(v);
     if (status == GNOMON_OK) status = gcu_svd_room(v, n * k, &w);
     if (status == GNOMON_OK) status = gcu_svd_room(v, m * k, &left);
     if (status == GNOMON_OK) status = gcu_svd_room(v, n * k, &right);
@@ -284,8 +335,11 @@ template <typename T> static gnomon_status work(gcu_svd *v)
 
 bool gcu_svd_supported(gcu_state *, const gnomon_svd_job *job, gcu_why why)
 {
-    if (job->csr && job->csr->dtype == job->options->dtype) return true;
-    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no factorisations but of sparse rows");
+    const gnomon_dtype dtype = job->options->dtype;
+    if (job->csr ? job->csr->dtype == dtype : job->a->dtype == dtype && dtype == GNOMON_F64)
+        return true;
+    gcu_fail(why, GNOMON_ERROR_DEVICE,
+             "the simulated GPU multiplies with sparse rows, and in double precision, alone");
     return false;
 }
 

@@ -849,6 +849,57 @@ static void sparse_products(void **state)
     }
 }
 
+/* Products in double precision, in segments, by rows and by columns, with and without gaps. */
+static void f64_products(void **state)
+{
+    (void)state;
+    const int64_t rows = 2500, cols = 2061;
+    for (int layout = 0; layout < 2; layout++) {
+        owned a = make_matrix(rows, cols, GNOMON_F64, layout ? COL_MAJOR : ROW_PADDED);
+        fill_random(&a.m, (unsigned)layout + 3);
+        gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
+        o.rank = 2;
+        o.oversample = 400;
+        o.power = 1;
+        o.dtype = GNOMON_F64;
+        gnomon_svd want = {.struct_size = sizeof want}, got = {.struct_size = sizeof got};
+        const size_t held = in_use();
+        ASSERT_OK(single, gnomon_svd_dense(single, &a.m, &o, &want));
+        double worst = 0, back = 0;
+        for (int64_t i = 0; i < rows; i += 7)
+            for (int64_t j = 0; j < 2; j++) {
+                double sum = -element(&want.u, i, j);
+                for (int64_t c = 0; c < cols; c++)
+                    sum += element(&a.m, i, c) * w_entry(c, j);
+                worst = fmax(worst, fabs(sum));
+            }
+        for (int64_t i = 0; i < cols; i += 7)
+            for (int64_t j = 0; j < 2; j++) {
+                double sum = -element(&want.vt, j, i);
+                for (int64_t r = 0; r < rows; r++)
+                    sum += element(&a.m, r, i) * element(&want.u, r, j);
+                back = fmax(back, fabs(sum));
+            }
+        assert_true(worst < 1e-9);
+        assert_true(back < 1e-7);
+        /* Another GPU has room for the links' buffers alone, for a part, for all. */
+        const size_t limits[] = {2500, 40000000, (size_t)1 << 30};
+        for (int l = 0; l < 3; l++) {
+            set((size_t)1 << 30, (uint64_t)(3 * layout + l));
+            if (several) limit(1, limits[l]);
+            ASSERT_OK(gpu, gnomon_svd_dense(gpu, &a.m, &o, &got));
+            assert_int_equal(gnomon_context_worked_on(gpu), GNOMON_DEVICE_PLUGIN);
+            assert_same_bits(&got.u, &want.u, "U");
+            assert_same_bits(&got.vt, &want.vt, "Vt");
+            gnomon_svd_free(gpu, &got);
+            assert_int_equal(in_use(), held);
+        }
+        set((size_t)1 << 30, 1);
+        gnomon_svd_free(single, &want);
+        free_matrix(&a);
+    }
+}
+
 /* Of several GPUs one that is full fails the job, and nothing is written. */
 static void one_is_full(void **state)
 {
@@ -916,6 +967,7 @@ int main(void)
         cmocka_unit_test(cancelled),
         cmocka_unit_test(joins),
         cmocka_unit_test(sparse_products),
+        cmocka_unit_test(f64_products),
         cmocka_unit_test(one_is_full),
         cmocka_unit_test(which_gpu),
     };
