@@ -3,7 +3,7 @@ from statistics import median
 
 from pages import load, pages, table
 
-BARS = {"join": 1.9, "search": 1.9, "project": 1.9, "gemm": 1.9, "svd": 1.7}
+BARS = {"join": 1.9, "search": 1.9, "project": 1.9, "gemm": 1.9, "svd": 1.7, "sparse": 1.7, "fp64": 1.7, "hosvd": 1.7}
 PLACES = {"host": "pageable host memory", "page-locked": "page-locked host memory", "GPU 0": "memory of GPU 0",
           "spread": "spread over both GPUs' memories"}
 
@@ -17,6 +17,12 @@ def job(r):
         return f"product, {r['m']:,} × {r['k']:,} by {r['k']:,} × {r['n']:,}"
     if r["name"] == "svd":
         return f"SVD, {r['n']:,} × {r['n']:,}, rank {r['rank']}, {r['power']} iterations"
+    if r["name"] == "sparse":
+        return f"SVD, {r['m']:,} × {r['n']:,}, {r['nonzeros'] / 1e6:.1f} million nonzeros, rank {r['rank']}, {r['power']} iterations"
+    if r["name"] == "fp64":
+        return f"SVD in double precision, {r['n']:,} × {r['n']:,}, rank {r['rank']}, {r['power']} iterations"
+    if r["name"] == "hosvd":
+        return f"HOSVD, {r['size']:,}³, ranks {r['rank']}, {r['power']} iterations"
     return f"`{r['kind']}`, {r['n']:,} × {r['d']:,}, k = {r['k']:,}"
 
 
@@ -29,6 +35,20 @@ def rows(record):
         shares = " and ".join(f"{share:.2f}" for share in r["shares"]) if r["shares"] else ""
         yield [job(r), PLACES[r["place"]], f"{one:.3g}", f"{both:.3g}", f"{one / both:.2f}", shares,
                "the same" if r["same_bytes"] else "OTHERS"]
+
+
+def head(record):
+    return [["job", "points and output in", "one GPU, ms", f"{record['gpus']} GPUs, ms", "ratio", "share of each GPU", "bytes"], list(rows(record))]
+
+
+def later():
+    """Factorisations that were divided later, by a record of their own."""
+    record = load("gpu/several-factorisations.json")
+    good = [r for r in record["results"] if "failed" not in r]
+    same = all(r["same_bytes"] for r in good)
+    return ("\n## Sparse rows, double precision, tensors\n\n"
+            f"{record['gpus']} × {record['gpu']} of one host with {record['cores']} cores, commit {record['commit'][:12]}, measured as above. The bytes of "
+            f"{'every result are those of one GPU' if same else 'some results DIFFER'}.\n\n" + table(*head(record)))
 
 
 def make():
@@ -52,7 +72,7 @@ def make():
         "waits after each step). Of an SVD the first GPU makes columns orthonormal and solves the small problems alone. The host's threads copy "
         "pageable memory: 32 of them copy 94 to 160 GB/s where they have nothing else to do, but less of it arrives; why was not found. Points on "
         "GPU 0 cross the link between the GPUs twice, to be checked and to be projected; so the cheap kinds are not divided there (share 0).\n\n" +
-        table(["job", "points and output in", "one GPU, ms", f"{record['gpus']} GPUs, ms", "ratio", "share of each GPU", "bytes"], list(rows(record))) +
+        table(*head(record)) + later() +
         "\n## Links\n\nGB/s of copies of 512 MiB between page-locked memory and each GPU, and from GPU 0 to the others.\n\n" +
         table(["direction", "each alone", "all at once"],
               [["to the GPU", ", ".join(f"{x:.1f}" for x in links["up_alone"]), f"{links['up_together']:.1f}"],

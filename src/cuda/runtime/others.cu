@@ -37,9 +37,8 @@ bool gcu_are_together(const gcu_state *s, void *const *others, int count)
     gcu_state *const first = const_cast<gcu_state *>(s);
     for (int i = 0; i <= count; i++)
         for (int o = 0; o <= count; o++)
-            if (o != i && !(state_of(first, others, i)->others >>
-                                state_of(first, others, o)->gpu.device &
-                            1))
+            if (o != i &&
+                !(state_of(first, others, i)->others >> state_of(first, others, o)->gpu.device & 1))
                 return false;
     return true;
 }
@@ -201,8 +200,7 @@ gnomon_status gcu_upload_by_all(gcu_state *s, void *const *others, int count, gc
                                 const gnomon_matrix *from, gcu_place place, const gnomon_matrix *to,
                                 cudaStream_t stream, gcu_why why)
 {
-    const double bytes =
-        (double)to->rows * (double)to->cols * (double)gnomon_dtype_size(to->dtype);
+    const double bytes = (double)to->rows * (double)to->cols * (double)gnomon_dtype_size(to->dtype);
     const bool together = count > 0 && count < LINKS_MOST && bytes >= GCU_LINKS_LEAST &&
                           (place == GCU_PAGEABLE || place == GCU_PINNED) &&
                           gcu_are_together(s, others, count);
@@ -215,8 +213,9 @@ gnomon_status gcu_upload_by_all(gcu_state *s, void *const *others, int count, gc
         link_of *l = &u.link[u.links];
         *l = link_of{};
         l->s = state_of(s, others, i);
-        const cudaError_t error = i == 0 ? cudaEventCreateWithFlags(&l->done, cudaEventDisableTiming)
-                                         : open_link(l, most);
+        const cudaError_t error = i == 0
+                                      ? cudaEventCreateWithFlags(&l->done, cudaEventDisableTiming)
+                                      : open_link(l, most);
         if (error == cudaErrorMemoryAllocation)
             status = close_link(l, why, GNOMON_OK); /* the others do without it */
         else

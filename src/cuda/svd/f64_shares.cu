@@ -1,9 +1,10 @@
 /* Products in double precision that several GPUs divide. cuBLAS chooses how it sums by a product's
- * shape, so that a part's bits are not those of the whole: a long product is therefore always made of
- * the same few, of its rows, whichever GPU does which.
+ * shape, so that a part's bits are not those of the whole: a long product is therefore always made
+ * of the same few, of its rows, whichever GPU does which.
  *
- * Every other GPU has the matrix in memory that is laid out as the first one's, of which only the rows
- * and columns that it multiplies with are filled: nor do strides and alignment make a difference. */
+ * Every other GPU has the matrix in memory that is laid out as the first one's, of which only the
+ * rows and columns that it multiplies with are filled: nor do strides and alignment make a
+ * difference. */
 #include "cuda/svd/shares.h"
 
 enum { SEGMENTS = 8, CUT = 256 /* rows of a segment are a multiple of it */ };
@@ -159,9 +160,9 @@ static gnomon_status run_part(gcu_svd *v, int i, bool transposed, const double *
         run(h->at, transposed, &h->at->a, static_cast<const double *>(h->w), columns, 0.0,
             first_segment(v, i), first_segment(v, i + 1), reinterpret_cast<double *>(h->out));
     if (status != GNOMON_OK) return gcu_name_gpu(v->why, h->s, status);
-    GCU_SVD_TRY_ON(v, h,
-                   cudaMemcpyPeerAsync(out + h->first[side] * columns, back, h->out, here, bytes,
-                                       stream));
+    GCU_SVD_TRY_ON(
+        v, h,
+        cudaMemcpyPeerAsync(out + h->first[side] * columns, back, h->out, here, bytes, stream));
     GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->done, stream));
     return GNOMON_OK;
 }
@@ -175,8 +176,8 @@ gnomon_status gcu_svd_f64_multiply(gcu_svd *v, bool transposed, const gnomon_mat
     const int64_t lines = transposed ? a->cols : a->rows, inner = transposed ? a->rows : a->cols;
     if (segments_of(lines, inner, columns) == 1)
         return product(v, transposed, a, w, columns, beta, out);
-    const bool divided = d->count > 0 && beta == 0 && a->data == v->a.data && a->rows == v->m &&
-                         a->cols == v->n;
+    const bool divided =
+        d->count > 0 && beta == 0 && a->data == v->a.data && a->rows == v->m && a->cols == v->n;
     if (!divided) return run(v, transposed, a, w, columns, beta, 0, SEGMENTS, out);
     GCU_TRY(v->why, cudaEventRecord(d->asked, v->stream));
     gnomon_status status = GNOMON_OK;

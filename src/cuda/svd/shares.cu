@@ -77,8 +77,7 @@ gnomon_status gcu_svd_shares_begin(gcu_svd *v)
     GCU_TRY(v->why, cudaEventCreateWithFlags(&d->asked, cudaEventDisableTiming));
     d->count = v->job->other_count + 1;
     for (int i = 0; i < d->count; i++) /* what closes them needs all of these */
-        gcu_svd_share_of(v, i)->s =
-            i == 0 ? v->s : static_cast<gcu_state *>(v->job->others[i - 1]);
+        gcu_svd_share_of(v, i)->s = i == 0 ? v->s : static_cast<gcu_state *>(v->job->others[i - 1]);
     for (int i = 0; i < d->count; i++) {
         gcu_svd_share *h = gcu_svd_share_of(v, i);
         const gcu_on there(h->s);
@@ -113,7 +112,9 @@ gnomon_status gcu_svd_shares_open(gcu_svd *v)
     const int count = job->other_count + 1;
     if (count < 2 || count > GCU_SVD_SHARES_MOST || v->f64 || job->csr || job->rows)
         return GNOMON_OK;
-    if (job->columns == 0 || job->options->single_pass || !gcu_are_together(v->s, job->others, job->other_count)) return GNOMON_OK;
+    if (job->columns == 0 || job->options->single_pass ||
+        !gcu_are_together(v->s, job->others, job->other_count))
+        return GNOMON_OK;
     gcu_place place;
     const gnomon_status known = gcu_place_of(v->s, a, "a", &place, v->why);
     if (known != GNOMON_OK) return known;
@@ -167,7 +168,8 @@ gnomon_status gcu_svd_shares_close(gcu_svd *v, gnomon_status status)
         const cudaStream_t streams[] = {h->s->in, h->s->out, h->s->stream};
         for (cudaStream_t stream : streams) {
             const cudaError_t error = cudaStreamSynchronize(stream);
-            if (status == GNOMON_OK) status = gcu_status_on(v->why, h->s, error, "parts of products");
+            if (status == GNOMON_OK)
+                status = gcu_status_on(v->why, h->s, error, "parts of products");
         }
     }
     if (d->count) gcu_svd_shares_give_up(v);
@@ -223,7 +225,8 @@ static gnomon_status cross(gcu_svd *v, const gcu_svd_share *from, gcu_svd_share 
     const gcu_on there(h->s);
     GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(h->s->out, came, 0));
     return gcu_name_gpu(
-        v->why, h->s, gcu_upload(h->s, gcu_transfer_of(v->job), &source, GCU_PEER, &to, h->s->out, v->why));
+        v->why, h->s,
+        gcu_upload(h->s, gcu_transfer_of(v->job), &source, GCU_PEER, &to, h->s->out, v->why));
 }
 
 /* Some lines of the host's over the share's own link; and on to the first GPU. */
@@ -260,7 +263,8 @@ static gnomon_status ready_to_bring(gcu_svd *v, bool *full)
 {
     gcu_svd_shares *d = &v->shares;
     const int way = lines_of(v);
-    GCU_SVD_TRY_ON(v, gcu_svd_share_of(v, 0), follow(v->s->in, d->asked, v->stream)); /* A's memory is there */
+    GCU_SVD_TRY_ON(v, gcu_svd_share_of(v, 0),
+                   follow(v->s->in, d->asked, v->stream)); /* A's memory is there */
     for (int i = 1; i < d->count; i++) {
         gcu_svd_share *h = gcu_svd_share_of(v, i);
         const gcu_on there(h->s);
@@ -417,15 +421,18 @@ static gnomon_status run_part(gcu_svd *v, gcu_svd_share *h, int side, const gcu_
     GCU_SVD_TRY_ON(v, h, gcu_svd_share_room(h, &h->out, &h->out_bytes, out));
     GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(stream, v->shares.asked, 0));
     if (factor)
-        GCU_SVD_TRY_ON(v, h, cudaMemcpyPeerAsync(h->w, here, whole->b_packed ? whole->b_packed : whole->b.data,
-                                      back, factor, stream));
+        GCU_SVD_TRY_ON(v, h,
+                       cudaMemcpyPeerAsync(h->w, here,
+                                           whole->b_packed ? whole->b_packed : whole->b.data, back,
+                                           factor, stream));
     GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(stream, h->came[side], 0));
     g.b.data = g.b_made ? nullptr : h->w;
     g.b_packed = g.b_packed ? h->w : nullptr;
     g.c = h->out;
     GCU_SVD_TRY_ON(v, h, gcu_gemm_run(&g, h->work, h->work_bytes, stream));
-    GCU_SVD_TRY_ON(v, h, cudaMemcpyPeerAsync(whole->c + h->first[side] * whole->n, back, h->out, here, out,
-                                  stream));
+    GCU_SVD_TRY_ON(
+        v, h,
+        cudaMemcpyPeerAsync(whole->c + h->first[side] * whole->n, back, h->out, here, out, stream));
     GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->done, stream));
     return GNOMON_OK;
 }
@@ -435,7 +442,8 @@ gnomon_status gcu_svd_shares_product(gcu_svd *v, bool transposed, const gcu_gemm
     gcu_svd_shares *d = &v->shares;
     const int side = transposed ? GCU_SVD_COLUMNS : GCU_SVD_ROWS;
     *done = false;
-    if (!d->count || !gcu_svd_share_of(v, 0)->there[side] || g->a_squares || g->a_run) return GNOMON_OK;
+    if (!d->count || !gcu_svd_share_of(v, 0)->there[side] || g->a_squares || g->a_run)
+        return GNOMON_OK;
     if (!d->spread && work_of(v, g->n) < least_work) return GNOMON_OK;
     for (int i = 0; i < d->count; i++) {
         const gcu_gemm part = part_of(gcu_svd_share_of(v, i), side, g);
@@ -448,7 +456,8 @@ gnomon_status gcu_svd_shares_product(gcu_svd *v, bool transposed, const gcu_gemm
     }
     gcu_svd_share *own = gcu_svd_share_of(v, 0);
     gcu_gemm mine = part_of(own, side, g);
-    GCU_SVD_TRY_ON(v, own, gcu_svd_share_room(own, &own->work, &own->work_bytes, gcu_gemm_work(&mine)));
+    GCU_SVD_TRY_ON(v, own,
+                   gcu_svd_share_room(own, &own->work, &own->work_bytes, gcu_gemm_work(&mine)));
     GCU_TRY(v->why, cudaStreamWaitEvent(v->stream, own->came[side], 0));
     GCU_SVD_TRY_ON(v, own, gcu_gemm_run(&mine, own->work, own->work_bytes, v->stream));
     for (int i = 1; i < d->count; i++)
@@ -481,10 +490,12 @@ gnomon_status gcu_svd_shares_scan(gcu_svd *v, int64_t lines, int64_t length, int
         GCU_SVD_TRY_ON(v, h, gcu_svd_share_room(h, &h->out, &h->out_bytes, bytes));
         GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(stream, d->asked, 0));
         gcu_svd_figures *const mine = reinterpret_cast<gcu_svd_figures *>(h->out);
-        GCU_SVD_TRY_ON(v, h, gcu_svd_scan_units(data, length, pitch, first[i], first[i + 1], mine - first[i],
-                                     stream));
-        GCU_SVD_TRY_ON(v, h, cudaMemcpyPeerAsync(partial + first[i], v->s->gpu.device, mine, h->s->gpu.device,
-                                      bytes, stream));
+        GCU_SVD_TRY_ON(v, h,
+                       gcu_svd_scan_units(data, length, pitch, first[i], first[i + 1],
+                                          mine - first[i], stream));
+        GCU_SVD_TRY_ON(v, h,
+                       cudaMemcpyPeerAsync(partial + first[i], v->s->gpu.device, mine,
+                                           h->s->gpu.device, bytes, stream));
         GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->done, stream));
     }
     GCU_TRY(v->why, gcu_svd_scan_units(data, length, pitch, 0, first[1], partial, v->stream));

@@ -1,4 +1,5 @@
-/* cuda/svd/shares.h: what the ways of dividing a factorisation's products among GPUs have in common.
+/* cuda/svd/shares.h: what the ways of dividing a factorisation's products among GPUs have in
+ * common.
  */
 #ifndef GNOMON_CUDA_SVD_SHARES_H
 #define GNOMON_CUDA_SVD_SHARES_H

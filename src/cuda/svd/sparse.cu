@@ -119,8 +119,8 @@ gnomon_status gcu_svd_lists_find_long(gcu_svd *v, gcu_svd_lists *l, int64_t entr
 
 gnomon_status gcu_svd_lists_begin_at_zero(gcu_svd *v, const gcu_svd_lists *l, int64_t first)
 {
-    begin_at_zero_kernel<<<grid_of(l->lines + 1), THREADS, 0, v->stream>>>(l->offsets,
-                                                                           l->lines + 1, first);
+    begin_at_zero_kernel<<<grid_of(l->lines + 1), THREADS, 0, v->stream>>>(l->offsets, l->lines + 1,
+                                                                           first);
     GCU_TRY(v->why, cudaGetLastError());
     return GNOMON_OK;
 }
@@ -170,8 +170,7 @@ gnomon_status gcu_svd_lists_cut(gcu_svd *v, const gcu_svd_lists *l, int64_t entr
  * takes over the link between GPUs. */
 bool gcu_svd_sparse_is_long(int64_t lines, int64_t entries, int64_t columns)
 {
-    return (double)entries >= 16.0 * (double)lines &&
-           (double)entries * (double)columns >= 0x1p28;
+    return (double)entries >= 16.0 * (double)lines && (double)entries * (double)columns >= 0x1p28;
 }
 
 /* One of the host's arrays on the GPU. */
@@ -508,7 +507,8 @@ static __global__ void __launch_bounds__(THREADS)
 
 template <typename V>
 static __global__ void __launch_bounds__(THREADS)
-    add_parts_kernel(gcu_svd_lists l, const double *part, int64_t columns, gcu_svd_less less, V *out)
+    add_parts_kernel(gcu_svd_lists l, const double *part, int64_t columns, gcu_svd_less less,
+                     V *out)
 {
     GCU_FOR_EACH(t, l.many.lines * columns)
     {

@@ -1,6 +1,6 @@
-/* Sparse rows that several GPUs multiply with: each has the lists of some rows, for A w, and of some
- * columns, for A^T w, about as many entries as every other. A line of a product is one GPU's, by its
- * list alone: the bits are those of one GPU, however many there are.
+/* Sparse rows that several GPUs multiply with: each has the lists of some rows, for A w, and of
+ * some columns, for A^T w, about as many entries as every other. A line of a product is one GPU's,
+ * by its list alone: the bits are those of one GPU, however many there are.
  *
  * The first GPU, to which the arrays come over all links, has made both lists; the others copy what
  * is theirs. Of each product they take the other factor and give back their lines. */
@@ -54,9 +54,9 @@ static gnomon_status copy_mean(gcu_svd *v, gcu_svd_share *h)
     const int64_t first = h->first[GCU_SVD_COLUMNS], count = h->count[GCU_SVD_COLUMNS];
     const gnomon_status status = gcu_svd_room(h->at, count, &h->at->mean);
     if (status != GNOMON_OK) return status;
-    GCU_TRY(v->why, cudaMemcpyPeerAsync(h->at->mean, h->s->gpu.device, v->mean + first,
-                                        v->s->gpu.device, (size_t)count * sizeof *v->mean,
-                                        h->at->stream));
+    GCU_TRY(v->why,
+            cudaMemcpyPeerAsync(h->at->mean, h->s->gpu.device, v->mean + first, v->s->gpu.device,
+                                (size_t)count * sizeof *v->mean, h->at->stream));
     return GNOMON_OK;
 }
 
@@ -92,7 +92,8 @@ static gnomon_status fill(gcu_svd *v)
             h->lists[side] = *whole_of(v, side);
             h->lists[side].lines = h->count[side];
             if (i > 0)
-                status = copy_lists(v, h, side, entry[side][i], entry[side][i + 1] - entry[side][i]);
+                status =
+                    copy_lists(v, h, side, entry[side][i], entry[side][i + 1] - entry[side][i]);
         }
         if (i > 0 && v->mean && status == GNOMON_OK) status = copy_mean(v, h);
         if (i > 0 && status == GNOMON_OK) status = reserve(v, h);
@@ -135,8 +136,8 @@ static gnomon_status run_part(gcu_svd *v, gcu_svd_share *h, bool transposed, con
     if (h->count[side] == 0) return GNOMON_OK;
     GCU_SVD_TRY_ON(v, h, gcu_svd_share_room(h, &h->w, &h->w_bytes, factor));
     GCU_SVD_TRY_ON(v, h, gcu_svd_share_room(h, &h->work, &h->work_bytes, sums));
-    GCU_SVD_TRY_ON(v, h, gcu_svd_share_room(h, &h->out, &h->out_bytes,
-                                            (size_t)h->count[side] * line));
+    GCU_SVD_TRY_ON(v, h,
+                   gcu_svd_share_room(h, &h->out, &h->out_bytes, (size_t)h->count[side] * line));
     GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(stream, v->shares.asked, 0));
     GCU_SVD_TRY_ON(v, h, cudaMemcpyPeerAsync(h->w, here, w, back, factor, stream));
     if (sums) {
@@ -145,8 +146,8 @@ static gnomon_status run_part(gcu_svd *v, gcu_svd_share *h, bool transposed, con
         less.of_column = static_cast<const double *>(h->work);
         less.of_line = transposed ? h->at->mean : nullptr;
     }
-    const gnomon_status status = gcu_svd_lists_multiply(h->at, &h->lists[side], h->w, dtype,
-                                                        columns, less, h->out);
+    const gnomon_status status =
+        gcu_svd_lists_multiply(h->at, &h->lists[side], h->w, dtype, columns, less, h->out);
     if (status != GNOMON_OK) return gcu_name_gpu(v->why, h->s, status);
     GCU_SVD_TRY_ON(v, h,
                    cudaMemcpyPeerAsync(static_cast<char *>(out) + (size_t)h->first[side] * line,
@@ -156,8 +157,8 @@ static gnomon_status run_part(gcu_svd *v, gcu_svd_share *h, bool transposed, con
 }
 
 gnomon_status gcu_svd_sparse_shares_multiply(gcu_svd *v, bool transposed, const void *w,
-                                             gnomon_dtype dtype, int64_t columns,
-                                             gcu_svd_less less, void *out)
+                                             gnomon_dtype dtype, int64_t columns, gcu_svd_less less,
+                                             void *out)
 {
     gcu_svd_shares *d = &v->shares;
     const int side = transposed ? GCU_SVD_COLUMNS : GCU_SVD_ROWS;
@@ -167,8 +168,8 @@ gnomon_status gcu_svd_sparse_shares_multiply(gcu_svd *v, bool transposed, const 
             run_part(v, gcu_svd_share_of(v, i), transposed, w, dtype, columns, less, out);
         if (status != GNOMON_OK) return status;
     }
-    const gnomon_status status = gcu_svd_lists_multiply(
-        v, &gcu_svd_share_of(v, 0)->lists[side], w, dtype, columns, less, out);
+    const gnomon_status status = gcu_svd_lists_multiply(v, &gcu_svd_share_of(v, 0)->lists[side], w,
+                                                        dtype, columns, less, out);
     if (status != GNOMON_OK) return status;
     for (int i = 1; i < d->count; i++)
         if (gcu_svd_share_of(v, i)->count[side] > 0)

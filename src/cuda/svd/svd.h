@@ -88,7 +88,7 @@ struct gcu_svd_share {
     void *w, *work; /* the other factor; work space */
     float *out;
     size_t w_bytes, work_bytes, out_bytes;
-    gcu_svd *at;                         /* its work on another GPU than the factorisation's own */
+    gcu_svd *at;                        /* its work on another GPU than the factorisation's own */
     gcu_svd_lists lists[GCU_SVD_SIDES]; /* of sparse rows, instead of 'side' */
 };
 struct gcu_svd_shares {
@@ -403,10 +403,11 @@ bool gcu_svd_sparse_is_long(int64_t lines, int64_t entries, int64_t columns);
 /* Gives each GPU its rows' and columns' lists, which are as they stay. Nothing is divided where
  * that is no gain, or where there is no memory for it. */
 gnomon_status gcu_svd_sparse_share(gcu_svd *v);
-/* gcu_svd_lists_multiply by all of them; sums: the columns' that mean products are less, or NULL. */
+/* gcu_svd_lists_multiply by all of them; sums: the columns' that mean products are less, or NULL.
+ */
 gnomon_status gcu_svd_sparse_shares_multiply(gcu_svd *v, bool transposed, const void *w,
-                                             gnomon_dtype dtype, int64_t columns,
-                                             gcu_svd_less less, void *out);
+                                             gnomon_dtype dtype, int64_t columns, gcu_svd_less less,
+                                             void *out);
 /* What they take on the GPU; why they are not taken there, or NULL. */
 double gcu_svd_sparse_bytes(const gnomon_svd_job *job);
 const char *gcu_svd_sparse_reason(const gnomon_svd_job *job);

@@ -69,10 +69,10 @@ gnomon_status gcu_svd_lists_begin_at_zero(gcu_svd *v, const gcu_svd_lists *l, in
     int64_t *const offsets = l->offsets;
     const int64_t count = l->lines + 1;
     GCU_TRY(v->why, enqueue(v->stream, [=] {
-        must_hold(offsets, (size_t)count * 8);
-        for (int64_t i = 0; i < count; i++)
-            offsets[i] -= first;
-    }));
+                must_hold(offsets, (size_t)count * 8);
+                for (int64_t i = 0; i < count; i++)
+                    offsets[i] -= first;
+            }));
     return GNOMON_OK;
 }
 
@@ -127,11 +127,13 @@ gnomon_status gcu_svd_lists_multiply(gcu_svd *v, const gcu_svd_lists *lists, con
 {
     const gcu_svd_lists l = *lists;
     GCU_TRY(v->why, enqueue(v->stream, [=] {
-        if (dtype == GNOMON_F64)
-            multiply(l, static_cast<const double *>(w), columns, less, static_cast<double *>(out));
-        else
-            multiply(l, static_cast<const float *>(w), columns, less, static_cast<float *>(out));
-    }));
+                if (dtype == GNOMON_F64)
+                    multiply(l, static_cast<const double *>(w), columns, less,
+                             static_cast<double *>(out));
+                else
+                    multiply(l, static_cast<const float *>(w), columns, less,
+                             static_cast<float *>(out));
+            }));
     return GNOMON_OK;
 }
 
@@ -152,29 +154,30 @@ gnomon_status gcu_gemm64(gcu_blas *b, bool ta, bool tb, int64_t m, int64_t n, in
 {
     const bool falling = (m + n / 64 + lda) % 3 == 1;
     GCU_TRY(why, enqueue(reinterpret_cast<cudaStream_t>(b->cublas), [=] {
-        for (int64_t j = 0; j < (tb ? k : n); j++)
-            must_hold(x + j * ldx, (size_t)(tb ? n : k) * sizeof *x);
-        for (int64_t j = 0; j < (ta ? m : k); j++)
-            must_hold(a + j * lda, (size_t)(ta ? k : m) * sizeof *a);
-        for (int64_t j = 0; j < n; j++) {
-            must_hold(c + j * ldc, (size_t)m * sizeof *c);
-            for (int64_t i = 0; i < m; i++) {
-                double sum = 0;
-                for (int64_t t = 0; t < k; t++) {
-                    const int64_t e = falling ? k - 1 - t : t;
-                    sum += (ta ? a[i * lda + e] : a[e * lda + i]) *
-                           (tb ? x[e * ldx + j] : x[j * ldx + e]);
+                for (int64_t j = 0; j < (tb ? k : n); j++)
+                    must_hold(x + j * ldx, (size_t)(tb ? n : k) * sizeof *x);
+                for (int64_t j = 0; j < (ta ? m : k); j++)
+                    must_hold(a + j * lda, (size_t)(ta ? k : m) * sizeof *a);
+                for (int64_t j = 0; j < n; j++) {
+                    must_hold(c + j * ldc, (size_t)m * sizeof *c);
+                    for (int64_t i = 0; i < m; i++) {
+                        double sum = 0;
+                        for (int64_t t = 0; t < k; t++) {
+                            const int64_t e = falling ? k - 1 - t : t;
+                            sum += (ta ? a[i * lda + e] : a[e * lda + i]) *
+                                   (tb ? x[e * ldx + j] : x[j * ldx + e]);
+                        }
+                        c[j * ldc + i] = alpha * sum + (beta == 0 ? 0 : beta * c[j * ldc + i]);
+                    }
                 }
-                c[j * ldc + i] = alpha * sum + (beta == 0 ? 0 : beta * c[j * ldc + i]);
-            }
-        }
-    }));
+            }));
     return GNOMON_OK;
 }
 
 /* ---- a factorisation ---- */
 
-static gnomon_status bring(gcu_svd *v, const void *from, gnomon_dtype dtype, int64_t count, void *to)
+static gnomon_status bring(gcu_svd *v, const void *from, gnomon_dtype dtype, int64_t count,
+                           void *to)
 {
     gnomon_matrix host = gnomon_matrix_rowmajor(const_cast<void *>(from), dtype, 1, count);
     gnomon_matrix there = gnomon_matrix_rowmajor(to, dtype, 1, count);
@@ -225,10 +228,10 @@ static gnomon_status bring_lists(gcu_svd *v)
     const gcu_svd_sparse lists = v->sparse;
     const int64_t n = v->n;
     GCU_TRY(v->why, enqueue(v->stream, [=] {
-        for (int64_t e = 0; e < count; e++)
-            lists.by_row.other[e] = (uint32_t)indices[e];
-        transpose(lists, n, size);
-    }));
+                for (int64_t e = 0; e < count; e++)
+                    lists.by_row.other[e] = (uint32_t)indices[e];
+                transpose(lists, n, size);
+            }));
     return GNOMON_OK;
 }
 
@@ -238,9 +241,9 @@ static gnomon_status bring_matrix(gcu_svd *v)
     v->a = gcu_packed(a, a->rows, a->cols);
     gnomon_status status = gcu_svd_alloc(v, gcu_packed_bytes(&v->a), &v->a.data);
     if (status == GNOMON_OK)
-        status = gcu_upload_by_all(v->s, v->job->others, v->job->other_count,
-                                   gcu_transfer_of(v->job), a, GCU_PAGEABLE, &v->a, v->stream,
-                                   v->why);
+        status =
+            gcu_upload_by_all(v->s, v->job->others, v->job->other_count, gcu_transfer_of(v->job), a,
+                              GCU_PAGEABLE, &v->a, v->stream, v->why);
     if (status == GNOMON_OK) status = gcu_blas_open(v->s, v->stream, &v->blas, v->why);
     return status == GNOMON_OK ? gcu_svd_f64_share(v) : status;
 }
@@ -251,7 +254,8 @@ static double w_entry(int64_t row, int64_t column)
 }
 
 template <typename T>
-static void sum_columns(const double *mean, const T *w, int64_t lines, int64_t columns, double *sums)
+static void sum_columns(const double *mean, const T *w, int64_t lines, int64_t columns,
+                        double *sums)
 {
     for (int64_t j = 0; j < columns; j++) {
         sums[j] = 0;
@@ -300,10 +304,10 @@ template <typename T> static gnomon_status work(gcu_svd *v)
     if (status == GNOMON_OK) status = gcu_svd_room(v, n * k, &right);
     if (status != GNOMON_OK) return status;
     GCU_TRY(v->why, enqueue(v->stream, [=] {
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t j = 0; j < k; j++)
-                w[i * k + j] = (T)w_entry(i, j);
-    }));
+                for (int64_t i = 0; i < n; i++)
+                    for (int64_t j = 0; j < k; j++)
+                        w[i * k + j] = (T)w_entry(i, j);
+            }));
     status = product(v, false, w, k, left);
     if (status == GNOMON_OK) status = product(v, true, left, k, right);
     if (status != GNOMON_OK) return status;

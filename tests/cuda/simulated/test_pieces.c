@@ -752,8 +752,12 @@ static sparse make_sparse(int64_t rows, int64_t cols, gnomon_dtype dtype, int fo
                 ((float *)a.values)[at] = (float)x;
         }
     }
-    a.csr = (gnomon_csr){.values = a.values, .offsets = a.offsets, .indices = a.indices,
-                         .dtype = dtype, .rows = rows, .cols = cols};
+    a.csr = (gnomon_csr){.values = a.values,
+                         .offsets = a.offsets,
+                         .indices = a.indices,
+                         .dtype = dtype,
+                         .rows = rows,
+                         .cols = cols};
     return a;
 }
 
@@ -971,6 +975,5 @@ int main(void)
         cmocka_unit_test(one_is_full),
         cmocka_unit_test(which_gpu),
     };
-    if (getenv("ONLY")) cmocka_set_test_filter(getenv("ONLY"));
     return cmocka_run_group_tests(tests, open_all, close_all);
 }
