@@ -27,6 +27,8 @@ from gnomon import _abi
 from gnomon._context import owned_context
 from gnomon._library import lib
 
+PHASES = ("project", "power", "orthonormalise", "small", "certify")
+phases = [0.0] * len(PHASES)  # of the last factorisation, in seconds, by the device's events
 FLOATS = {4: _abi.GNOMON_F32, 8: _abi.GNOMON_F64}
 
 
@@ -199,6 +201,7 @@ def factoriser(x, rank, power, u, vt, dtype=None, **members):
         def take():
             s = np.ctypeslib.as_array(found.s, (rank,)).copy()
             bounds = np.array([found.norm, found.residual_bound, found.spectral_bound])
+            phases[:] = [getattr(found, name + "_seconds") for name in PHASES]
             lib.gnomon_svd_free(context.handle, ctypes.byref(found))
             return u, vt, s, bounds
         return take
@@ -318,9 +321,12 @@ def case(name, run, contexts, rounds, y=None, alone=None, **facts):
     clear(y)
     agree = same(arrays_of(timed(run, contexts[1])[1]), first)
     del first
+    inside = []
     for _ in range(rounds):
         one.append(timed(alone, contexts[0])[0])
+        inside = [list(phases)]
         all_.append(timed(run, contexts[1])[0])
+        inside.append(list(phases))
         if time.perf_counter() - begin > 1.2:
             break
     load = Load()
@@ -331,6 +337,8 @@ def case(name, run, contexts, rounds, y=None, alone=None, **facts):
     shares = load.end()
     result = {"name": name, **facts, "one": one, "all": all_, "ratio": float(np.median(one) / np.median(all_)), "same_bytes": agree,
               "shares": shares}
+    if name in ("svd", "sparse", "fp64"):
+        result["phases"] = inside
     print(name, f"{np.median(one) * 1e3:.2f} ms, {np.median(all_) * 1e3:.2f} ms, ratio {result['ratio']:.3f}, same {agree}, shares",
           shares, flush=True)
     return result

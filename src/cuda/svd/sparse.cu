@@ -126,12 +126,13 @@ gnomon_status gcu_svd_lists_begin_at_zero(gcu_svd *v, const gcu_svd_lists *l, in
 }
 
 /* cut[i] = {first line, its first entry} of run i. A line counts as much as an entry. */
-static __global__ void cut_kernel(const int64_t *offsets, int64_t lines, int64_t entries, int count,
-                                  int64_t *cut)
+static __global__ void cut_kernel(const int64_t *offsets, int64_t lines, double more,
+                                  int64_t entries, int count, int64_t *cut)
 {
     GCU_FOR_EACH(i, count + 1)
     {
-        const int64_t before = (int64_t)((double)(lines + entries) * (double)i / (double)count);
+        const double all = (double)(lines + entries);
+        const int64_t before = (int64_t)(more + (all - more) * (double)i / (double)count);
         int64_t low = 0, high = i == 0 ? 0 : lines;
         if (i == count) low = lines;
         while (low < high) {
@@ -146,14 +147,15 @@ static __global__ void cut_kernel(const int64_t *offsets, int64_t lines, int64_t
     }
 }
 
-gnomon_status gcu_svd_lists_cut(gcu_svd *v, const gcu_svd_lists *l, int64_t entries, int count,
-                                int64_t *line, int64_t *entry)
+gnomon_status gcu_svd_lists_cut(gcu_svd *v, const gcu_svd_lists *l, int64_t entries, int64_t more,
+                                int count, int64_t *line, int64_t *entry)
 {
     int64_t *there = nullptr, cut[2 * (GCU_SVD_SHARES_MOST + 1)];
     const int held = v->bag.count;
     const gnomon_status status = gcu_svd_room(v, 2 * (count + 1), &there);
     if (status != GNOMON_OK) return status;
-    cut_kernel<<<1, THREADS, 0, v->stream>>>(l->offsets, l->lines, entries, count, there);
+    cut_kernel<<<1, THREADS, 0, v->stream>>>(l->offsets, l->lines, (double)more, entries, count,
+                                             there);
     GCU_TRY(v->why, cudaGetLastError());
     GCU_TRY(v->why, cudaMemcpyAsync(cut, there, (size_t)(2 * (count + 1)) * sizeof *cut,
                                     cudaMemcpyDeviceToHost, v->stream));
@@ -526,8 +528,9 @@ static gnomon_status multiply(gcu_svd *v, const gcu_svd_lists &l, const T *w, in
                               const gcu_svd_less &less, typename number<T>::type *out)
 {
     const int held = v->bag.count;
-    lines_kernel<WIDTH>
-        <<<grid_of(l.lines * (columns / WIDTH)), THREADS, 0, v->stream>>>(l, w, columns, less, out);
+    if (l.lines > 0)
+        lines_kernel<WIDTH><<<grid_of(l.lines * (columns / WIDTH)), THREADS, 0, v->stream>>>(
+            l, w, columns, less, out);
     if (l.many.lines > 0) {
         double *part = nullptr;
         const gnomon_status status = gcu_svd_room(v, l.many.parts * columns, &part);

@@ -6,6 +6,17 @@
  * is theirs. Of each product they take the other factor and give back their lines. */
 #include "cuda/svd/shares.h"
 
+/* What a part of a product begins to return while the rest is computed has at least so many bytes.
+ */
+#ifndef GCU_SVD_RETURN_LEAST
+#define GCU_SVD_RETURN_LEAST 0x1p24
+#endif
+enum { RETURNS = 4 };
+
+/* A line of the other factor takes as long over the link as the products of so many entries: so
+ * much less others are given, which wait for it. */
+static const int64_t line_entries = 8;
+
 static bool is_worth_it(const gcu_svd *v)
 {
     const gnomon_svd_job *job = v->job;
@@ -77,9 +88,13 @@ static gnomon_status fill(gcu_svd *v)
     int64_t line[GCU_SVD_SIDES][GCU_SVD_SHARES_MOST + 1];
     int64_t entry[GCU_SVD_SIDES][GCU_SVD_SHARES_MOST + 1];
     gnomon_status status = gcu_svd_shares_aside(v);
-    for (int side = 0; side < GCU_SVD_SIDES && status == GNOMON_OK; side++)
-        status = gcu_svd_lists_cut(v, whole_of(v, side), v->sparse.nonzeros, d->count, line[side],
-                                   entry[side]);
+    for (int side = 0; side < GCU_SVD_SIDES && status == GNOMON_OK; side++) {
+        const int64_t others = line_entries * (side == GCU_SVD_ROWS ? v->n : v->m);
+        const int64_t most = v->sparse.nonzeros / 2;
+        status =
+            gcu_svd_lists_cut(v, whole_of(v, side), v->sparse.nonzeros,
+                              others < most ? others : most, d->count, line[side], entry[side]);
+    }
     if (status != GNOMON_OK) return status;
     GCU_TRY(v->why, cudaEventRecord(d->asked, v->stream));
     for (int i = 0; i < d->count; i++) {
@@ -122,6 +137,41 @@ gnomon_status gcu_svd_sparse_share(gcu_svd *v)
     return GNOMON_OK;
 }
 
+/* Another GPU's lines: some are returned while the next ones are computed, the long ones, of which
+ * any may be among them, first. */
+static gnomon_status run_lists(gcu_svd *v, gcu_svd_share *h, int side, gnomon_dtype dtype,
+                               int64_t columns, gcu_svd_less less, char *out)
+{
+    const size_t line = (size_t)columns * gcu_svd_size(v);
+    const int here = h->s->gpu.device, back = v->s->gpu.device;
+    const int64_t lines = h->count[side];
+    const int returns = (double)lines * (double)line >= GCU_SVD_RETURN_LEAST ? RETURNS : 1;
+    gcu_svd_lists part = h->lists[side];
+    gnomon_status status = GNOMON_OK;
+    part.lines = 0;
+    if (part.many.lines > 0)
+        status = gcu_svd_lists_multiply(h->at, &part, h->w, dtype, columns, less, h->out);
+    part.many = gcu_svd_long{};
+    for (int i = 0; i < returns && status == GNOMON_OK; i++) {
+        const int64_t first = lines * i / returns, count = lines * (i + 1) / returns - first;
+        char *const from = reinterpret_cast<char *>(h->out) + (size_t)first * line;
+        gcu_svd_less mine = less;
+        if (mine.of_line) mine.of_line += first;
+        if (count == 0) continue;
+        part.lines = count;
+        part.offsets = h->lists[side].offsets + first;
+        status = gcu_svd_lists_multiply(h->at, &part, h->w, dtype, columns, mine, from);
+        if (status != GNOMON_OK) break;
+        GCU_TRY(v->why, cudaEventRecord(h->came[side], h->at->stream));
+        GCU_TRY(v->why, cudaStreamWaitEvent(h->s->out, h->came[side], 0));
+        GCU_TRY(v->why, cudaMemcpyPeerAsync(out + (size_t)(h->first[side] + first) * line, back,
+                                            from, here, (size_t)count * line, h->s->out));
+    }
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(v->why, cudaEventRecord(h->done, h->s->out));
+    return GNOMON_OK;
+}
+
 /* Another GPU's lines, from the other factor's arrival to their return. */
 static gnomon_status run_part(gcu_svd *v, gcu_svd_share *h, bool transposed, const void *w,
                               gnomon_dtype dtype, int64_t columns, gcu_svd_less less, void *out)
@@ -129,7 +179,7 @@ static gnomon_status run_part(gcu_svd *v, gcu_svd_share *h, bool transposed, con
     const int side = transposed ? GCU_SVD_COLUMNS : GCU_SVD_ROWS;
     const int here = h->s->gpu.device, back = v->s->gpu.device;
     const cudaStream_t stream = h->at->stream;
-    const size_t size = gcu_svd_size(v), line = (size_t)columns * size;
+    const size_t line = (size_t)columns * gcu_svd_size(v);
     const size_t factor = (size_t)((transposed ? v->m : v->n) * columns) * gnomon_dtype_size(dtype);
     const size_t sums = less.of_column ? (size_t)columns * sizeof(double) : 0;
     const gcu_on there(h->s);
@@ -146,14 +196,8 @@ static gnomon_status run_part(gcu_svd *v, gcu_svd_share *h, bool transposed, con
         less.of_column = static_cast<const double *>(h->work);
         less.of_line = transposed ? h->at->mean : nullptr;
     }
-    const gnomon_status status =
-        gcu_svd_lists_multiply(h->at, &h->lists[side], h->w, dtype, columns, less, h->out);
-    if (status != GNOMON_OK) return gcu_name_gpu(v->why, h->s, status);
-    GCU_SVD_TRY_ON(v, h,
-                   cudaMemcpyPeerAsync(static_cast<char *>(out) + (size_t)h->first[side] * line,
-                                       back, h->out, here, (size_t)h->count[side] * line, stream));
-    GCU_SVD_TRY_ON(v, h, cudaEventRecord(h->done, stream));
-    return GNOMON_OK;
+    return gcu_name_gpu(v->why, h->s,
+                        run_lists(v, h, side, dtype, columns, less, static_cast<char *>(out)));
 }
 
 gnomon_status gcu_svd_sparse_shares_multiply(gcu_svd *v, bool transposed, const void *w,

@@ -391,10 +391,11 @@ gnomon_status gcu_svd_lists_multiply(gcu_svd *v, const gcu_svd_lists *l, const v
 gnomon_status gcu_svd_lists_begin_at_zero(gcu_svd *v, const gcu_svd_lists *l, int64_t first);
 /* Finds the long ones, l->many, among lists of so many entries; waits. */
 gnomon_status gcu_svd_lists_find_long(gcu_svd *v, gcu_svd_lists *l, int64_t entries);
-/* Cuts lists into 'count' runs of about as many entries and lines: line[i] is the first of run i,
- * entry[i] its first entry, line[count] and entry[count] how many there are; on the host, waits. */
-gnomon_status gcu_svd_lists_cut(gcu_svd *v, const gcu_svd_lists *l, int64_t entries, int count,
-                                int64_t *line, int64_t *entry);
+/* Cuts lists into 'count' runs of about as many entries and lines, of which the first has so many
+ * 'more': line[i] is the first of run i, entry[i] its first entry, line[count] and entry[count] how
+ * many there are; on the host, waits. */
+gnomon_status gcu_svd_lists_cut(gcu_svd *v, const gcu_svd_lists *l, int64_t entries, int64_t more,
+                                int count, int64_t *line, int64_t *entry);
 /* Whether several GPUs gain by dividing products of sparse rows with so many columns. */
 bool gcu_svd_sparse_is_long(int64_t lines, int64_t entries, int64_t columns);
 

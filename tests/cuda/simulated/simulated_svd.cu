@@ -83,14 +83,14 @@ gnomon_status gcu_svd_lists_find_long(gcu_svd *v, gcu_svd_lists *l, int64_t)
     return GNOMON_OK;
 }
 
-gnomon_status gcu_svd_lists_cut(gcu_svd *v, const gcu_svd_lists *l, int64_t entries, int count,
-                                int64_t *line, int64_t *entry)
+gnomon_status gcu_svd_lists_cut(gcu_svd *v, const gcu_svd_lists *l, int64_t entries, int64_t more,
+                                int count, int64_t *line, int64_t *entry)
 {
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
     for (int i = 0; i <= count; i++) {
-        const int64_t before = (l->lines + entries) * i / count;
+        const int64_t before = more + (l->lines + entries - more) * i / count;
         int64_t at = 0;
-        while (at < l->lines && l->offsets[at] + at < before)
+        while (i > 0 && at < l->lines && l->offsets[at] + at < before)
             at++;
         line[i] = i == count ? l->lines : at;
         entry[i] = l->offsets[line[i]];
