@@ -372,6 +372,38 @@ def links(count):
     return found
 
 
+def segments():
+    """What eight products of doubles of cuBLAS cost beside one of the same rows, and whether their bits are the same: as PyTorch calls it."""
+    found = []
+    for n, k in ((16384, 522), (32768, 138), (8192, 1034)):
+        a, w = (torch.randn(n, cols, device="cuda", dtype=torch.float64) for cols in (n, k))
+        out = torch.empty(n, k, device="cuda", dtype=torch.float64)
+        for name, x in (("A w", a), ("A^T w", a.T)):
+            def whole():
+                torch.mm(x, w, out=out)
+
+            def parts():
+                for i in range(8):
+                    torch.mm(x[n * i // 8:n * (i + 1) // 8], w, out=out[n * i // 8:n * (i + 1) // 8])
+            times = {whole: [], parts: []}
+            for _ in range(6):
+                for f in times:
+                    torch.cuda.synchronize()
+                    begin = time.perf_counter()
+                    for _ in range(3):
+                        f()
+                    torch.cuda.synchronize()
+                    times[f].append((time.perf_counter() - begin) / 3)
+            whole()
+            y = out.clone()
+            parts()
+            found.append({"n": n, "columns": k, "product": name, "whole": sorted(times[whole])[3], "parts": sorted(times[parts])[3],
+                          "same_bits": torch.equal(y, out)})
+        del a, w, out
+    torch.cuda.empty_cache()
+    return found
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("record")
@@ -478,6 +510,7 @@ def main():
         del u_host, vt_host
     # in double precision
     if a.only in (None, "fp64"):
+        keep(segments=segments())
         n, rank = 16384 // a.scale, 512 // a.scale
         x = torch.randn(n, n, device="cuda:0", generator=draw, dtype=torch.float64)
         pinned, host = torch.empty(n, n, dtype=torch.float64, pin_memory=True), x.cpu().numpy()
