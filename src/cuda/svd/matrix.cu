@@ -217,7 +217,7 @@ static gnomon_status fetch(gcu_svd *v)
     }
     gnomon_matrix there = gcu_packed(a, a->rows, a->cols);
     bool done = false;
-    if (place == GCU_PEER && v->f64 && lies_well(v, a)) { /* cuBLAS's sums hang on strides */
+    if (place == GCU_PEER && v->f64 && lies_well(v, a)) { /* cuBLAS's sums depend on strides */
         there.row_stride = a->row_stride;
         there.col_stride = a->col_stride;
     }

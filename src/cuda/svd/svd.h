@@ -55,7 +55,8 @@ struct gcu_svd_blocks {
     bool begun;
 };
 
-/* Lists that are long, cut into parts. */
+/* Lists that are long, of more entries than LONG, cut into parts of PART. */
+enum { GCU_SVD_LIST_PART = 1024, GCU_SVD_LIST_LONG = 4096 /* a multiple of it */ };
 struct gcu_svd_long {
     unsigned *counts; /* of lines and parts, while they are found */
     uint32_t *line;   /* which ones */
@@ -372,12 +373,8 @@ gnomon_status gcu_svd_scale_mean(gcu_svd *v);
 /* sums (columns, on the GPU) = x^T w, x (lines numbers) or, NULL, ones; w: lines x columns. */
 gnomon_status gcu_svd_column_sums(gcu_svd *v, const double *x, const void *w, gnomon_dtype dtype,
                                   int64_t lines, int64_t columns, double *sums);
-/* ---- svd/sparse.cu: the same of sparse rows ---- */
+/* ---- svd/lists.cu: lists of a sparse matrix's lines ---- */
 
-gnomon_status gcu_svd_sparse_bring(gcu_svd *v);
-gnomon_status gcu_svd_sparse_check(gcu_svd *v);
-gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
-                                      gnomon_dtype dtype, int64_t columns, void *out);
 /* What a product of rows less their mean has to be less in a line and column: the product of both,
  * of_line NULL standing for ones; of_column NULL: nothing. */
 struct gcu_svd_less {
@@ -399,6 +396,12 @@ gnomon_status gcu_svd_lists_cut(gcu_svd *v, const gcu_svd_lists *l, int64_t entr
 /* Whether several GPUs gain by dividing products of sparse rows with so many columns. */
 bool gcu_svd_sparse_is_long(int64_t lines, int64_t entries, int64_t columns);
 
+/* ---- svd/sparse.cu: the same of sparse rows ---- */
+
+gnomon_status gcu_svd_sparse_bring(gcu_svd *v);
+gnomon_status gcu_svd_sparse_check(gcu_svd *v);
+gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
+                                      gnomon_dtype dtype, int64_t columns, void *out);
 /* ---- svd/sparse_shares.cu: products of sparse rows that several GPUs divide ---- */
 
 /* Gives each GPU its rows' and columns' lists, which are as they stay. Nothing is divided where
