@@ -53,6 +53,8 @@ def make():
     text += table(head, rows)
     if short:
         text += (f"\nBelow {ASKED} of the ceiling's gain: " + ", ".join(short) + ".\n")
+    if "serial" in record:
+        text += f"\n{record['serial']}\n"
     curves = [(name, "with linespoints", [(t, gain(cells, name, t)) for t in threads if (name, t) in cells])
               for name in names if name in ("SGEMM", "read of 1 GiB", "search, 10,000 queries in 200,000 x 128", "join, exact",
                                             "svd 4096 x 4096, rank 256", "index build")]
