@@ -4,6 +4,7 @@
 #include "cuda/hosvd/hosvd.h"
 #include "cuda/join/sets.h"
 #include "cuda/lsh/lsh.h"
+#include "cuda/project/dense/levels.h"
 #include "cuda/project/family.h"
 #include "cuda/project/job.h"
 #include "cuda/runtime/state.h"
@@ -233,6 +234,17 @@ const gcu_family *gcu_choose(const gcu_task *task, char *why, size_t why_size)
 }
 
 /* ---- adjoints of simple operators ---- */
+
+/* A cascade goes level by level here. */
+bool gcu_two_levels_supports(const gcu_two_levels *)
+{
+    return false;
+}
+
+cudaError_t gcu_two_levels_run(const gcu_two_levels *)
+{
+    return cudaErrorNotSupported;
+}
 
 bool gcu_adjoint_supports(const gcu_adjoint_task *t, char *why, size_t why_size)
 {
