@@ -455,7 +455,7 @@ typedef struct cli_stream {
 } cli_stream;
 /* The rows that s reads, in type dtype; they can be read again if info says that the file can. */
 gnomon_svd_rows cli_stream_rows(cli_stream *s, const gnomon_data_info *info, gnomon_dtype dtype);
-/* Dense rows of a rank: those of the file that the library tells, one stretch behind the other. */
+/* Rows of a rank: those of the file that the library tells, one stretch behind the other. */
 typedef struct cli_rank_rows {
     cli_app *app;
     gnomon_reader *reader;
@@ -464,11 +464,18 @@ typedef struct cli_rank_rows {
     int64_t stretch, at, left; /* the next stretch; where it stands, and how many are left there */
     int streams;               /* 1: they come piece by piece; 0: they are in memory */
     double seconds;            /* that reading took */
+    gnomon_csr sparse;         /* sparse rows, in memory of this process's: */
+    int64_t *offsets, *indices;
+    char *values;
+    int is_sparse;
+    int64_t room; /* of entries */
 } cli_rank_rows;
 /* Under --comm, for the file that p has open. -1 or an exit code. */
 int cli_rank_rows_begin(cli_app *app, const char *path, const cli_points *p, cli_rank_rows *r);
+void cli_rank_rows_drop(cli_rank_rows *r);
 /* Sets r->streams, on all ranks alike, and where they fit well into 'budget' bytes reads them in
- * type dtype to p->data and p->dense. -1 or an exit code, on all ranks. */
+ * type dtype to p->data and p->dense; sparse ones in any case, to r->sparse, as they are stored. -1
+ * or an exit code, on all ranks. */
 int cli_rank_rows_hold(cli_rank_rows *r, const char *path, gnomon_dtype dtype, int64_t budget,
                        cli_points *p);
 /* They as the library wants them piece by piece, in type dtype. */

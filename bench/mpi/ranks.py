@@ -1,7 +1,7 @@
 """Jobs on several ranks of one host beside the plain command: seconds, and what messages cost.
 
 usage: ranks.py BUILD [--points N] [--clusters N] [--rounds 3] [--ranks 1 2 3 4] [--threads 1 2] [--job NAME ...]
-                [--folder DIR] [--output FILE.json]
+                [--folder DIR] [--sparse FILE.npz] [--output FILE.json]
 
 Each job runs as the plain command with --threads, then under MPICH's mpiexec with one thread to a rank, as
 often as --rounds; the median counts, with the start of the processes. Outputs must have the plain command's bytes.
@@ -20,6 +20,9 @@ JOBS = {
     "project": "project wide.npy -k 256 --operator gaussian -o {}.npy",
     "neighbors": "neighbors base.npy queries.npy -k 10 -o {}.npy",
     "join": "join clusters.npy --threshold 4 -o {}.npy",
+    "svd": "svd tall.npy -k 50 -o {}.npz",
+    "lstsq": "lstsq tall.npy right.npy -o {}.npy",
+    "sparse-svd": "svd sparse.npz -k 60 -o {}.npz",
 }
 
 
@@ -41,6 +44,8 @@ def make(folder, points, clusters):
     save("base.npy", points, 128, points // 100)
     save("queries.npy", points // 50, 128, points // 100)
     save("clusters.npy", clusters, 128, clusters // 100)
+    save("tall.npy", points // 2, 512)
+    save("right.npy", points // 2, 1)
 
 
 def main():
@@ -53,12 +58,18 @@ def main():
     parser.add_argument("--clusters", type=int, help="points of the join; half of --points by default")
     parser.add_argument("--job", nargs="*", default=list(JOBS))
     parser.add_argument("--folder", default="/tmp/ranks")
+    parser.add_argument("--sparse", help="CSR rows of sparse-svd, as bench/cpu/sparse_svd.py has them")
     parser.add_argument("--output")
     o = parser.parse_args()
     build = os.path.abspath(o.build)
+    sparse = o.sparse and os.path.abspath(o.sparse)
     os.makedirs(o.folder, exist_ok=True)
     os.chdir(o.folder)
     make(".", o.points, o.clusters or o.points // 2)
+    if sparse and not os.path.exists("sparse.npz"):
+        os.symlink(sparse, "sparse.npz")
+    if not os.path.exists("sparse.npz"):
+        o.job = [name for name in o.job if name != "sparse-svd"]
     gnomon = f"{build}/bin/gnomon"
     around = {**os.environ, "GNOMON_PLUGIN_DIR": build, "GNOMON_LIBRARY": f"{build}/libgnomon.so"}
 
@@ -73,17 +84,19 @@ def main():
     figures = []
     for name in o.job:
         times, whole = {}, None
+        plain, got = (next(word for word in JOBS[name].format(x).split() if word.startswith(x + "."))
+                      for x in ("plain", "got"))
         for _ in range(o.rounds):
             for threads in o.threads:
                 words = JOBS[name].format("plain").split()
                 times.setdefault(f"{threads} threads", []).append(
                     run([gnomon, *words, "--threads", str(threads)])[0])
-            whole = whole or digest("plain.npy")
+            whole = whole or digest(plain)
             for ranks in o.ranks:
                 words = ["mpiexec.mpich", "-n", str(ranks), gnomon, *JOBS[name].format("got").split()]
                 times.setdefault(f"{ranks} ranks", []).append(
                     run([*words, "--threads", "1", "--comm", "mpi"])[0])
-                assert digest("got.npy") == whole, (name, ranks)
+                assert digest(got) == whole, (name, ranks)
         middle = {key: statistics.median(value) for key, value in times.items()}
         line = {"job": name, "seconds": times, "median": middle}
         if "2 ranks" in middle:
@@ -102,7 +115,8 @@ def main():
     if o.output:
         with open(o.output, "w", encoding="utf-8") as file:
             json.dump({"machine": platform.processor() or platform.machine(), "cores": os.cpu_count(),
-                       "points": o.points, "join_points": o.clusters or o.points // 2, "jobs": figures, "messages": messages}, file, indent=1)
+                       "points": o.points, "join_points": o.clusters or o.points // 2, "jobs": figures,
+                       "messages": messages}, file, indent=1)
             file.write("\n")
 
 

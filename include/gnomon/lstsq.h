@@ -73,14 +73,15 @@ typedef struct gnomon_lstsq_options {
     gnomon_dtype dtype;   /* of x and the residual, F32 or F64; 0: F64 */
     int keep_residual;    /* 1: *residual of the result is filled */
     const struct gnomon_comm *comm; /* the ranks that share the problem (gnomon/comm.h):
-                                       gnomon_lstsq_dense and gnomon_lstsq_stream, with at least as
-                                       many rows as columns. All make the same call with the same
-                                       options and the whole b, each with its own rows of A, those
-                                       that gnomon_svd_rank_rows tells, one stretch behind the
-                                       other; there may be none. Rank 0 has the result, with the
-                                       same bits for any number of ranks as without, on processors
-                                       of one kind; the others' is empty. NULL (default): this
-                                       process alone */
+                                       gnomon_lstsq_dense, gnomon_lstsq_stream and
+                                       gnomon_lstsq_csr, with at least as many rows as columns. All
+                                       make the same call with the same options and the whole b,
+                                       each with its own rows of A, those that gnomon_svd_rank_rows
+                                       tells, of sparse rows gnomon_svd_rank_sparse_rows, one
+                                       stretch behind the other; there may be none. Rank 0 has the
+                                       result, with the same bits for any number of ranks as
+                                       without, on processors of one kind; the others' is empty.
+                                       NULL (default): this process alone */
 } gnomon_lstsq_options;
 
 #define GNOMON_LSTSQ_OPTIONS_INIT                                                              \

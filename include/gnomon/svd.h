@@ -109,15 +109,16 @@ typedef struct gnomon_svd_options {
     void *device_stream; /* a cudaStream_t of the context's GPU: the call reads views in the GPU's
                             memory behind what this stream has to do so far. Its results are
                             complete on return. NULL (default): behind the legacy default stream */
-    const struct gnomon_comm *comm; /* the ranks that share a factorisation of dense rows
-                                       (gnomon/comm.h): gnomon_svd_dense and gnomon_svd_stream. All
+    const struct gnomon_comm *comm; /* the ranks that share a factorisation (gnomon/comm.h):
+                                       gnomon_svd_dense, gnomon_svd_stream and gnomon_svd_csr. All
                                        make the same call with the same options, each with its own
-                                       rows, those that gnomon_svd_rank_rows tells, one stretch
-                                       behind the other; there may be none. Rank 0 has the result,
+                                       rows, those that gnomon_svd_rank_rows tells, of sparse rows
+                                       gnomon_svd_rank_sparse_rows, one stretch behind the other;
+                                       there may be none. Rank 0 has the result,
                                        with the same bits for any number of ranks as without, on
                                        processors of one kind; the others' is empty. Rank 0 holds U
                                        and what it takes; the others hold their part of it. On the
-                                       CPU; center, standardize and single_pass are UNSUPPORTED.
+                                       CPU; single_pass, and gnomon_svd_csr_stream, are UNSUPPORTED.
                                        NULL (default): this process alone */
 } gnomon_svd_options;
 
@@ -260,7 +261,15 @@ GNOMON_API gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct 
                                               int64_t rows, int64_t cols, int64_t stretch,
                                               int64_t *first, int64_t *count);
 
-/* The same for sparse rows, for example by gnomon_reader_next_csr. */
+/* The same of sparse rows, of any number of columns. Stretches are 256 rows: stretch 0, 4, 8, ...
+ * of all is the first of four parts, 1, 5, 9, ... the second, and so on, and the parts are dealt
+ * out in turn, so that a fifth rank has none. Not collective. Errors: ARGUMENT. */
+GNOMON_API gnomon_status gnomon_svd_rank_sparse_rows(gnomon_context *ctx,
+                                                     const struct gnomon_comm *comm, int64_t rows,
+                                                     int64_t stretch, int64_t *first,
+                                                     int64_t *count);
+
+/* Sparse rows that are read piece by piece, for example by gnomon_reader_next_csr. */
 typedef struct gnomon_svd_sparse_rows {
     void *user;
     int64_t rows, cols; /* rows -1: known at the end only */

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "lstsq/lstsq.h"
+#include "points/view.h"
 #include "project/job.h"
 
 #include <math.h>
@@ -118,6 +119,24 @@ static gnomon_status take_copy(void *user, int64_t row, int64_t rows, const void
     return GNOMON_OK;
 }
 
+/* Sparse rows, to their places in s->sa, or on the ranks that serve one behind the other. */
+static gnomon_status copy_sparse(void *user)
+{
+    gnomon_solver *s = user;
+    gnomon_piece piece;
+    GNOMON_TRY(gnomon_row_source_rewind(&s->source));
+    for (;;) {
+        GNOMON_TRY(gnomon_row_source_next(&s->source, &piece));
+        if (piece.rows == 0) return GNOMON_OK;
+        for (int64_t row = 0; row < piece.rows; row++) {
+            gnomon_piece one = piece;
+            one.rows = 1;
+            one.csr = gnomon_csr_rows(&piece.csr, row, 1);
+            copy_piece(&one, &s->sa, gnomon_row_in_tall(&s->source, piece.own + row));
+        }
+    }
+}
+
 static gnomon_status copy_rows(gnomon_solver *s)
 {
     const gnomon_row_pass pass = {.user = s,
@@ -125,7 +144,12 @@ static gnomon_status copy_rows(gnomon_solver *s)
                                   .place = place_copy,
                                   .take = take_copy,
                                   .row_bytes = gnomon_times(s->d, sizeof(double))};
+    gnomon_status status = GNOMON_OK;
     GNOMON_TRY(gnomon_row_step_tell(&s->source, GNOMON_STEP_COPY, NULL));
+    if (s->source.sparse && gnomon_row_serves(&s->source))
+        status =
+            gnomon_tall_make(s->ctx, true, s->source.own_rows, s->d, true, "rows of a", &s->sa);
+    if (s->source.sparse) return gnomon_part_rows_run(&s->source, copy_sparse, s, &s->sa, status);
     return gnomon_row_pass_run(&s->source, &pass, GNOMON_OK);
 }
 
@@ -213,47 +237,39 @@ static gnomon_status add_shares(gnomon_solver *s, gnomon_operator *op, int64_t k
     return gnomon_row_pass_run(&s->source, &pass, GNOMON_OK);
 }
 
-static gnomon_status dense(gnomon_solver *s)
-{
-    const int64_t numbers[6] = {s->sa.rows};
-    GNOMON_TRY(gnomon_row_step_tell(&s->source, GNOMON_STEP_SKETCH_COLUMNS, numbers));
-    GNOMON_TRY(gnomon_row_step_operator(&s->source, &s->op));
-    return add_shares(s, s->op, s->sa.rows);
-}
-
-gnomon_status gnomon_solver_sketch_serve(gnomon_solver *s, const gnomon_row_step *step)
-{
-    gnomon_operator *op = NULL;
-    if (step->kind == GNOMON_STEP_COPY) return copy_rows(s);
-    GNOMON_TRY(gnomon_row_step_operator(&s->source, &op));
-    const gnomon_status status = add_shares(s, op, step->numbers[0]);
-    gnomon_operator_destroy(op);
-    return status;
-}
-
-/* Rows of S A and S b += a block of S's columns times rows of A and b. */
+/* Rows of S A and S b += a block of S's columns times sparse rows of A, and b. Each part of the
+ * rows has a sum of its own, S b behind S A. */
 enum { SKETCH_ROWS = 16 };
 typedef struct product {
     gnomon_solver *s;
+    gnomon_operator *op;
+    int64_t k;
+    double *sums;            /* of each part: k x d, k x m */
     const gnomon_csr *block; /* k x rows */
     const gnomon_csr *a;     /* rows x d */
-    const int64_t *offsets;  /* of the block's rows of A, within a */
+    int64_t own;             /* the first one's number */
     const double *b;         /* rows x m */
 } product;
+
+static int64_t numbers_of(const product *p)
+{
+    return p->k * (p->s->d + p->s->m);
+}
 
 static void multiply_rows(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const product *p = arg;
     const gnomon_csr *s = p->block, *a = p->a;
-    const int64_t m = p->s->m, end = gnomon_min((task + 1) * SKETCH_ROWS, s->rows);
+    const int64_t m = p->s->m, d = p->s->d, end = gnomon_min((task + 1) * SKETCH_ROWS, s->rows);
     for (int64_t i = task * SKETCH_ROWS; i < end; i++) {
-        double *out = gnomon_tall_row(&p->s->sa, i), *right = gnomon_tall_row(&p->s->sb, i);
         for (int64_t e = s->offsets[i]; e < s->offsets[i + 1]; e++) {
             const double entry = ((const double *)s->values)[e];
             const int64_t row = s->indices[e];
-            for (int64_t at = p->offsets[row] - a->offsets[0];
-                 at < p->offsets[row + 1] - a->offsets[0]; at++)
+            double *sums = p->sums + gnomon_part_of(&p->s->source, p->own + row) * numbers_of(p);
+            double *out = sums + i * d, *right = sums + p->k * d + i * m;
+            for (int64_t at = a->offsets[row] - a->offsets[0];
+                 at < a->offsets[row + 1] - a->offsets[0]; at++)
                 out[a->indices[at]] +=
                     entry * (a->dtype == GNOMON_F64 ? ((const double *)a->values)[at]
                                                     : (double)((const float *)a->values)[at]);
@@ -263,41 +279,111 @@ static void multiply_rows(void *arg, int64_t task, int worker)
     }
 }
 
-static gnomon_status multiply(gnomon_solver *s, const gnomon_piece *piece, int64_t first,
-                              int64_t rows)
+/* Rows of the piece that lie together among all. */
+static gnomon_status multiply(product *p, const gnomon_piece *piece, int64_t first, int64_t rows)
 {
+    gnomon_solver *s = p->s;
     gnomon_csr block = {0};
     gnomon_tall lines = {0};
-    gnomon_status status = gnomon_operator_block_csr(s->ctx, s->op, 0, piece->row + first,
-                                                     s->sa.rows, rows, GNOMON_F64, &block);
+    const gnomon_csr a = gnomon_csr_rows(&piece->csr, first, rows);
+    const int64_t own = piece->own + first, place = gnomon_place_of(&s->source, own);
+    gnomon_status status =
+        gnomon_operator_block_csr(s->ctx, p->op, 0, place, p->k, rows, GNOMON_F64, &block);
     if (status == GNOMON_OK)
         status = gnomon_tall_make(s->ctx, true, rows, s->m, false, "a piece of b", &lines);
     if (status == GNOMON_OK) {
-        gnomon_solver_read_b(s, piece->row + first, rows, lines.data);
-        product p = {s, &block, &piece->csr, piece->csr.offsets + first, lines.data};
-        gnomon_parallel(s->ctx, (s->sa.rows + SKETCH_ROWS - 1) / SKETCH_ROWS, multiply_rows, &p);
+        gnomon_solver_read_b(s, place, rows, lines.data);
+        p->block = &block;
+        p->a = &a;
+        p->own = own;
+        p->b = lines.data;
+        gnomon_parallel(s->ctx, (p->k + SKETCH_ROWS - 1) / SKETCH_ROWS, multiply_rows, p);
     }
     gnomon_tall_drop(s->ctx, &lines);
     gnomon_csr_free(s->ctx, &block);
     return status;
 }
 
-static gnomon_status sparse(gnomon_solver *s)
+static gnomon_status sketch_parts(void *user, gnomon_status status)
 {
     enum { ENTRIES = 1 << 20 };
+    product *p = user;
+    gnomon_solver *s = p->s;
+    gnomon_row_source *source = &s->source;
     gnomon_piece piece;
-    const double column = gnomon_operator_fill(s->op) * (double)s->sa.rows;
+    const double column = gnomon_operator_fill(p->op) * (double)p->k;
     int64_t step = (int64_t)fmin(ENTRIES / fmax(column, 1), 65536);
+    GNOMON_TRY(status);
     step = step > 0 ? step : 1;
-    GNOMON_TRY(gnomon_row_source_rewind(&s->source));
+    GNOMON_TRY(gnomon_row_source_rewind(source));
     for (;;) {
-        GNOMON_TRY(gnomon_row_source_next(&s->source, &piece));
+        GNOMON_TRY(gnomon_row_source_next(source, &piece));
         if (piece.rows == 0) return GNOMON_OK;
-        for (int64_t row = 0; row < piece.rows; row += step) {
-            GNOMON_TRY(multiply(s, &piece, row, gnomon_min(step, piece.rows - row)));
-            GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->source.passes, -1));
+        for (int64_t row = 0, rows; row < piece.rows; row += rows) {
+            rows = gnomon_min(step, piece.rows - row);
+            if (gnomon_row_divided(source)) /* chunks of a rank lie apart */
+                rows = gnomon_min(rows, GNOMON_CHUNK - (piece.own + row) % GNOMON_CHUNK);
+            GNOMON_TRY(multiply(p, &piece, row, rows));
+            GNOMON_TRY(gnomon_progress(s->ctx, "passes", source->passes, -1));
         }
     }
+}
+
+static const void *part_sketch(void *user, int part)
+{
+    const product *p = user;
+    return p->sums + part * numbers_of(p);
+}
+
+static gnomon_status take_sketch(void *user, int part, const void *result, bool own)
+{
+    const product *p = user;
+    (void)own;
+    return take_share(&(shares){.s = p->s, .op = p->op, .k = p->k}, part, 0, result, false);
+}
+
+/* s->sa and s->sb begin as zeros, on rank 0. */
+static gnomon_status add_parts(gnomon_solver *s, gnomon_operator *op, int64_t k)
+{
+    product p = {.s = s, .op = op, .k = k};
+    const int64_t numbers = gnomon_times(k, s->d + s->m);
+    const gnomon_part_pass pass = {.user = &p,
+                                   .run = sketch_parts,
+                                   .result = part_sketch,
+                                   .take = take_sketch,
+                                   .bytes = gnomon_times(numbers, sizeof(double))};
+    gnomon_status status = gnomon_alloc_zero(s->ctx, gnomon_times(numbers, GNOMON_PARTS),
+                                             sizeof *p.sums, "the sketch of a", &p.sums);
+    status = gnomon_part_pass_run(&s->source, &pass, status);
+    gnomon_free(s->ctx, p.sums);
+    return status;
+}
+
+static gnomon_status add_all(gnomon_solver *s, gnomon_operator *op, int64_t k)
+{
+    return s->source.sparse ? add_parts(s, op, k) : add_shares(s, op, k);
+}
+
+static gnomon_status sketch_rows(gnomon_solver *s)
+{
+    const int64_t numbers[6] = {s->sa.rows};
+    GNOMON_TRY(gnomon_row_step_tell(&s->source, GNOMON_STEP_SKETCH_COLUMNS, numbers));
+    GNOMON_TRY(gnomon_row_step_operator(&s->source, &s->op));
+    return add_all(s, s->op, s->sa.rows);
+}
+
+gnomon_status gnomon_solver_sketch_serve(gnomon_solver *s, const gnomon_row_step *step)
+{
+    gnomon_operator *op = NULL;
+    if (step->kind == GNOMON_STEP_COPY) {
+        const gnomon_status status = copy_rows(s);
+        gnomon_tall_drop(s->ctx, &s->sa);
+        return status;
+    }
+    GNOMON_TRY(gnomon_row_step_operator(&s->source, &op));
+    const gnomon_status status = add_all(s, op, step->numbers[0]);
+    gnomon_operator_destroy(op);
+    return status;
 }
 
 gnomon_status gnomon_solver_sketch(gnomon_solver *s)
@@ -312,5 +398,5 @@ gnomon_status gnomon_solver_sketch(gnomon_solver *s)
     s->wanted.d = s->n;
     GNOMON_TRY(gnomon_operator_create(s->ctx, &s->wanted, &s->op));
     gnomon_operator_describe(s->op, &s->out->descriptor);
-    return s->source.csr != NULL ? sparse(s) : dense(s);
+    return sketch_rows(s);
 }

@@ -208,11 +208,11 @@ static gnomon_status prepare_b(gnomon_solver *s)
 
 /* Begins on all ranks, and does the part of those that rank 0 tells what to do. */
 static gnomon_status begin_divided(gnomon_solver *s, gnomon_row_ranks *ranks,
-                                   const gnomon_matrix *matrix, const gnomon_svd_rows *stream,
-                                   bool f64, gnomon_status status)
+                                   const gnomon_matrix *matrix, const gnomon_csr *csr,
+                                   const gnomon_svd_rows *stream, bool f64, gnomon_status status)
 {
     if (status == GNOMON_OK)
-        status = gnomon_row_source_open_part(s->ctx, matrix, stream, f64, &s->source);
+        status = gnomon_row_source_open_part(s->ctx, matrix, csr, stream, f64, &s->source);
     s->source.ctx = s->ctx;
     s->d = s->source.cols;
     GNOMON_TRY(gnomon_row_ranks_begin(&s->source, ranks, status));
@@ -269,12 +269,9 @@ static gnomon_status solve(gnomon_context *ctx, const gnomon_matrix *matrix, con
     const bool f64 = gnomon_dtype_needs_f64(dtype);
     gnomon_row_ranks ranks;
     GNOMON_TRY(gnomon_row_ranks_open(ctx, options->comm, &ranks));
-    GNOMON_FAIL_IF(ranks.comm.size > 1 && csr != NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("options.comm") " has several ranks; they take dense rows, not "
-                                              "sparse ones");
     gnomon_status status = check_machine(&s);
     if (ranks.comm.size > 1)
-        status = begin_divided(&s, &ranks, matrix, stream, f64, status);
+        status = begin_divided(&s, &ranks, matrix, csr, stream, f64, status);
     else if (status == GNOMON_OK)
         status = gnomon_row_source_open(ctx, matrix, csr, stream, f64, &s.source);
     s.source.ctx = ctx;
@@ -327,7 +324,9 @@ gnomon_status gnomon_lstsq_csr(gnomon_context *ctx, const gnomon_csr *a, const g
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_TRY(check(ctx, b, given, &options, out));
     GNOMON_FAIL_IF(a == NULL, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("a") " is NULL");
-    if (a->rows >= a->cols || a->rows <= 0)
+    gnomon_row_ranks ranks;
+    GNOMON_TRY(gnomon_row_ranks_open(ctx, options.comm, &ranks));
+    if (ranks.comm.size > 1 || a->rows >= a->cols || a->rows <= 0)
         return solve(ctx, NULL, a, NULL, a->dtype, false, b, &options, out);
     gnomon_row_source whole;
     gnomon_csr transposed = {0};

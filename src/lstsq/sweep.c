@@ -39,6 +39,7 @@ typedef struct sweep {
     int64_t first_row;
     double *scratch;    /* one a worker: a block of A, one of t, a part's sum */
     double *transposed; /* of a dense A and few columns: in's transpose; else NULL */
+    gnomon_tall left;   /* of sparse rows on a rank that serves: the residual of its own */
     gnomon_skinny_fn skinny;
     int64_t scratch_numbers;
 } sweep;
@@ -181,10 +182,7 @@ static void sweep_range(void *arg, int64_t task, int worker)
     for (int64_t b = first; b < end; b++) {
         const int64_t row = b * w->block, rows = gnomon_min(w->block, w->piece.rows - row);
         if (w->what->against_b) gnomon_solver_read_b(w->s, w->piece.row + row, rows, t);
-        if (w->piece.sparse)
-            sparse_block(w, row, rows, t, z);
-        else
-            dense_block(w, row, rows, scratch, t, z);
+        dense_block(w, row, rows, scratch, t, z);
         for (int64_t i = 0; i < rows && w->what->squares != NULL; i++) {
             for (int64_t j = 0; j < cols; j++)
                 squares[j] += t[i * cols + j] * t[i * cols + j];
@@ -193,6 +191,123 @@ static void sweep_range(void *arg, int64_t task, int worker)
         if (b + 1 == end || (b + 1 - first) % (PART_ROWS / w->block) == 0)
             flush(w->numbers, z, w->sums + task * w->numbers);
     }
+}
+
+/* ---- sparse rows: parts have ranges of their own, some rows of every chunk ---- */
+
+static int64_t part_ranges(const sweep *w)
+{
+    return gnomon_max(w->ranges / GNOMON_PARTS, 1);
+}
+
+/* The sums of a range, and behind those its sums since they were last added to. */
+static double *range_sums(const sweep *w, int64_t part, int64_t range)
+{
+    return w->sums + 2 * (part * part_ranges(w) + range) * w->numbers;
+}
+
+/* Rows [from, end) of the piece. */
+static void sweep_rows(const sweep *w, int64_t from, int64_t end, double *t, double *z)
+{
+    const int64_t cols = w->what->cols;
+    double *squares = z + w->s->d * cols;
+    for (int64_t row = from, rows; row < end; row += rows) {
+        const int64_t own = w->piece.own + row, place = gnomon_place_of(&w->s->source, own);
+        rows = gnomon_min(w->block, end - row);
+        if (w->what->against_b) gnomon_solver_read_b(w->s, place, rows, t);
+        sparse_block(w, row, rows, t, z);
+        for (int64_t i = 0; i < rows && w->what->squares != NULL; i++) {
+            for (int64_t j = 0; j < cols; j++)
+                squares[j] += t[i * cols + j] * t[i * cols + j];
+        }
+        if (w->what->residual != NULL) store(w, gnomon_row_in_tall(&w->s->source, own), rows, t);
+    }
+}
+
+static void sweep_sparse_range(void *arg, int64_t task, int worker)
+{
+    const sweep *w = arg;
+    const gnomon_row_source *source = &w->s->source;
+    const int64_t ranges = part_ranges(w), part = task / ranges, range = task % ranges;
+    const int64_t each = GNOMON_CHUNK / ranges;
+    double *t = w->scratch + worker * w->scratch_numbers;
+    double *sums = range_sums(w, part, range), *z = sums + w->numbers;
+    for (int64_t row = 0, end; row < w->piece.rows; row = end) {
+        const int64_t own = w->piece.own + row, start = row - own % GNOMON_CHUNK;
+        end = gnomon_min(start + GNOMON_CHUNK, w->piece.rows);
+        if (gnomon_part_of(source, own) != part) continue;
+        sweep_rows(w, gnomon_max(row, start + range * each),
+                   gnomon_min(end, start + (range + 1) * each), t, z);
+        const int64_t behind = own / GNOMON_CHUNK / source->parts + 1;
+        if (start + GNOMON_CHUNK == end && behind % ranges == 0) flush(w->numbers, z, sums);
+    }
+}
+
+static gnomon_status sweep_parts(void *user, gnomon_status status)
+{
+    sweep *w = user;
+    gnomon_row_source *source = &w->s->source;
+    const int64_t ranges = part_ranges(w);
+    GNOMON_TRY(status);
+    memset(w->sums, 0, (size_t)(2 * GNOMON_PARTS * ranges * w->numbers) * sizeof *w->sums);
+    GNOMON_TRY(gnomon_row_source_rewind(source));
+    for (;;) {
+        GNOMON_TRY(gnomon_row_source_next(source, &w->piece));
+        if (w->piece.rows == 0) break;
+        gnomon_parallel(w->s->ctx, source->parts * ranges, sweep_sparse_range, w);
+    }
+    for (int64_t part = 0; part < source->parts; part++) {
+        double *sums = range_sums(w, part, 0);
+        for (int64_t range = 0; range < ranges; range++) {
+            double *more = range_sums(w, part, range);
+            flush(w->numbers, more + w->numbers, more);
+            if (range > 0) gnomon_row_pass_sum(w->s->ctx, true, w->numbers, more, sums);
+        }
+    }
+    return GNOMON_OK;
+}
+
+static const void *part_sums(void *user, int part)
+{
+    return range_sums(user, part, 0);
+}
+
+static gnomon_status take_part(void *user, int part, const void *result, bool own)
+{
+    const sweep *w = user;
+    (void)part;
+    (void)own;
+    gnomon_row_pass_sum(w->s->ctx, true, w->numbers, result, w->total);
+    return GNOMON_OK;
+}
+
+static gnomon_status have_rows(void *user)
+{
+    (void)user;
+    return GNOMON_OK;
+}
+
+static gnomon_status run_sparse(sweep *w, gnomon_status status)
+{
+    gnomon_row_source *source = &w->s->source;
+    const gnomon_matrix *out = w->what->residual;
+    const gnomon_part_pass pass = {.user = w,
+                                   .run = sweep_parts,
+                                   .result = part_sums,
+                                   .take = take_part,
+                                   .bytes = gnomon_times(w->numbers, sizeof(double))};
+    w->first_row = 0;
+    w->residual = out != NULL ? *out : w->none;
+    if (out != NULL && gnomon_row_serves(source)) {
+        if (status == GNOMON_OK)
+            status = gnomon_tall_make(w->s->ctx, out->dtype == GNOMON_F64, source->own_rows,
+                                      out->cols, false, "the residual", &w->left);
+        w->residual.data = w->left.data;
+    }
+    GNOMON_TRY(gnomon_part_pass_run(source, &pass, status));
+    if (out == NULL || !gnomon_row_divided(source)) return GNOMON_OK;
+    const gnomon_tall all = {w->residual.data, out->rows, out->cols, out->dtype == GNOMON_F64};
+    return gnomon_part_rows_run(source, have_rows, w, &all, GNOMON_OK);
 }
 
 /* ---- the pass: each segment's ranges are added up, and then the segments ---- */
@@ -243,6 +358,7 @@ static gnomon_status take_segment(void *user, int64_t row, int64_t rows, const v
 static gnomon_status run(sweep *w, gnomon_status status)
 {
     const gnomon_matrix *out = w->what->residual;
+    if (w->s->source.sparse) return run_sparse(w, status);
     const gnomon_row_pass pass = {
         .user = w,
         .add = add_piece,
@@ -274,8 +390,17 @@ static gnomon_status allocate(sweep *w)
                    "d times the columns of b does not fit 63 bits");
     w->ranges = SUM_NUMBERS / (w->numbers > 0 ? w->numbers : 1);
     w->ranges = w->ranges < 2 ? 2 : w->ranges > RANGES ? RANGES : w->ranges;
+    if (w->s->source.sparse) /* a power of two for each part */
+        w->ranges = w->ranges < 2 * GNOMON_PARTS ? GNOMON_PARTS
+                    : w->ranges < RANGES         ? 2 * GNOMON_PARTS
+                                                 : RANGES;
     w->scratch_numbers = w->block * (d + cols) + w->numbers;
-    GNOMON_FAIL_IF(!gnomon_mul(w->ranges, w->numbers, &total) ||
+    int64_t ranges = w->ranges;
+    if (w->s->source.sparse) {
+        ranges = 2 * GNOMON_PARTS * part_ranges(w);
+        w->scratch_numbers = w->block * cols;
+    }
+    GNOMON_FAIL_IF(!gnomon_mul(ranges, w->numbers, &total) ||
                        !gnomon_mul(w->scratch_numbers, gnomon_context_threads(w->s->ctx), &scratch),
                    w->s->ctx, GNOMON_ERROR_OVERFLOW,
                    "d times the columns of b does not fit 63 bits");
@@ -293,6 +418,7 @@ static gnomon_status allocate(sweep *w)
 
 static void drop(sweep *w)
 {
+    gnomon_tall_drop(w->s->ctx, &w->left);
     gnomon_free(w->s->ctx, w->sums);
     gnomon_free(w->s->ctx, w->total);
     gnomon_free(w->s->ctx, w->scratch);

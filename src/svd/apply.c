@@ -8,6 +8,7 @@
 #include "project/blocks.h"
 #include "project/job.h"
 #include "svd/center.h"
+#include "svd/normal.h"
 #include "svd/panels.h"
 #include "svd/row_pass.h"
 
@@ -533,9 +534,51 @@ static gnomon_status meet(step *s, gnomon_status status)
     return gnomon_row_step_share(source, s->in->data, bytes);
 }
 
+/* Projections of the sparse rows that are here. */
+static gnomon_status sketch_rows(void *user)
+{
+    const step *s = user;
+    gnomon_row_source *source = s->source;
+    gnomon_status status = GNOMON_OK;
+    GNOMON_TRY(gnomon_row_source_rewind(source));
+    while (status == GNOMON_OK) {
+        gnomon_piece piece;
+        gnomon_tall rows = {0};
+        GNOMON_TRY(gnomon_row_source_next(source, &piece));
+        if (piece.rows == 0) return GNOMON_OK;
+        const bool together =
+            gnomon_row_in_tall(source, piece.own + piece.rows) == piece.own + piece.rows;
+        if (together) {
+            rows =
+                (gnomon_tall){gnomon_tall_row(s->out, piece.own), piece.rows, s->cols, source->f64};
+            status = gnomon_piece_sketch(source, &piece, s->op, s->row, &rows);
+            continue;
+        }
+        GNOMON_TRY(gnomon_tall_make(source->ctx, source->f64, piece.rows, s->cols, false,
+                                    "projected rows", &rows));
+        status = gnomon_piece_sketch(source, &piece, s->op, s->row, &rows);
+        const size_t line = (size_t)s->cols * gnomon_tall_size(source->f64);
+        for (int64_t i = 0; status == GNOMON_OK && i < piece.rows; i++)
+            memcpy(gnomon_tall_row(s->out, gnomon_row_in_tall(source, piece.own + i)),
+                   gnomon_tall_row(&rows, i), line);
+        gnomon_tall_drop(source->ctx, &rows);
+    }
+    return status;
+}
+
+static gnomon_status run_sparse(step *s)
+{
+    if (s->kind == GNOMON_STEP_SKETCH)
+        return gnomon_part_rows_run(s->source, sketch_rows, s, s->out, GNOMON_OK);
+    return is_adjoint(s->kind) ? gnomon_panels_adjoint(s->source, s->in,
+                                                       gnomon_row_serves(s->source) ? NULL : s->out)
+                               : gnomon_panels_apply(s->source, s->in, s->out);
+}
+
 static gnomon_status run_step(step *s)
 {
     const bool sums = is_adjoint(s->kind);
+    if (s->source->sparse) return run_sparse(s);
     const gnomon_row_pass pass = {
         .user = s,
         .add = sums ? add_products : add_rows,
@@ -557,10 +600,11 @@ static gnomon_status lead_step(step *s)
 /* The same step on a rank that serves. */
 static gnomon_status serve_step(gnomon_row_source *source, const gnomon_row_step *told)
 {
-    gnomon_tall in = {0};
+    gnomon_tall in = {0}, out = {0};
     step s = {.source = source,
               .kind = (gnomon_step_kind)told->kind,
               .in = &in,
+              .out = &out,
               .cols = told->numbers[0],
               .row = told->numbers[1]};
     gnomon_status status = GNOMON_OK;
@@ -569,10 +613,14 @@ static gnomon_status serve_step(gnomon_row_source *source, const gnomon_row_step
         status = gnomon_tall_make(source->ctx, source->f64,
                                   is_adjoint(s.kind) ? source->own_rows : source->cols, s.cols,
                                   false, "a factor", &in);
+    if (status == GNOMON_OK && source->sparse && !is_adjoint(s.kind))
+        status = gnomon_tall_make(source->ctx, source->f64, source->own_rows, s.cols, false,
+                                  "rows of a product", &out);
     status = meet(&s, status);
     if (status == GNOMON_OK) status = run_step(&s);
     gnomon_operator_destroy(s.op);
     gnomon_tall_drop(source->ctx, &in);
+    gnomon_tall_drop(source->ctx, &out);
     return status;
 }
 
@@ -602,8 +650,7 @@ gnomon_status gnomon_row_source_apply(gnomon_row_source *source, const gnomon_ta
         zero(y);
         return GNOMON_OK;
     }
-    return source->sparse ? gnomon_panels_apply(source, w, y)
-                          : apply(source, GNOMON_STEP_APPLY, w, y);
+    return apply(source, GNOMON_STEP_APPLY, w, y);
 }
 
 gnomon_status gnomon_row_source_adjoint(gnomon_row_source *source, const gnomon_tall *q,
@@ -617,8 +664,39 @@ gnomon_status gnomon_row_source_add_adjoint(gnomon_row_source *source, const gno
                                             const gnomon_tall *z)
 {
     if (is_zero(source)) return GNOMON_OK;
-    return source->sparse ? gnomon_panels_adjoint(source, q, z)
-                          : apply(source, GNOMON_STEP_ADJOINT, q, z);
+    return apply(source, GNOMON_STEP_ADJOINT, q, z);
+}
+
+/* As meet, and the pass; out: NULL on the ranks that serve. */
+static gnomon_status misfit(gnomon_row_source *source, const gnomon_tall *q, const gnomon_tall *u,
+                            bool closely, const gnomon_misfit *out, gnomon_status status)
+{
+    const int64_t numbers[6] = {q->cols, u->cols, closely};
+    GNOMON_TRY(gnomon_row_step_tell(source, GNOMON_STEP_MISFIT, numbers));
+    GNOMON_TRY(gnomon_row_step_ready(source, status));
+    GNOMON_TRY(gnomon_row_step_rows(source, q));
+    GNOMON_TRY(gnomon_row_step_rows(source, u));
+    return gnomon_panels_misfit(source, q, u, closely, out);
+}
+
+gnomon_status gnomon_row_source_misfit(gnomon_row_source *source, const gnomon_tall *q,
+                                       const gnomon_tall *u, const gnomon_misfit *out)
+{
+    return misfit(source, q, u, gnomon_panels_misfit_is_close(source), out, GNOMON_OK);
+}
+
+static gnomon_status serve_misfit(gnomon_row_source *source, const gnomon_row_step *told)
+{
+    gnomon_tall q = {0}, u = {0};
+    gnomon_status status = gnomon_tall_make(source->ctx, source->f64, source->own_rows,
+                                            told->numbers[0], false, "a factor", &q);
+    if (status == GNOMON_OK)
+        status = gnomon_tall_make(source->ctx, source->f64, source->own_rows, told->numbers[1],
+                                  false, "a factor", &u);
+    status = misfit(source, &q, &u, told->numbers[2] != 0, NULL, status);
+    gnomon_tall_drop(source->ctx, &q);
+    gnomon_tall_drop(source->ctx, &u);
+    return status;
 }
 
 gnomon_status gnomon_row_source_apply_f64(gnomon_row_source *source, const gnomon_tall *w,
@@ -768,6 +846,15 @@ gnomon_status gnomon_row_source_serve(void *user, const gnomon_row_step *told)
         return serve_step(source, told);
     case GNOMON_STEP_RESIDUAL:
         return serve_residual(source, told);
+    case GNOMON_STEP_MISFIT:
+        return serve_misfit(source, told);
+    case GNOMON_STEP_NORMAL:
+        return gnomon_normal_serve(source);
+    case GNOMON_STEP_MEANS:
+    case GNOMON_STEP_SPREAD:
+    case GNOMON_STEP_SQUARES:
+    case GNOMON_STEP_CENTERED:
+        return gnomon_center_serve(source, told);
     default:
         source->ranks->over = true;
         return gnomon_fail(source->ctx, GNOMON_ERROR_DATA, "rank 0 asks for step %lld",

@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "points/rows.h"
 #include "project/job.h"
+#include "svd/row_pass.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -23,7 +24,8 @@ enum {
     SPREAD_COLS = 64,    /* that a task sums the squares of */
     SQUARED_ROWS = 4096, /* sparse ones, whose squares are summed at a time */
     COLS = 8,            /* of a tall matrix that a task sums */
-    OVERFLOWING = 64,    /* bits that sums beyond the range are correction down by */
+    OVERFLOWING = 64,    /* bits that sums beyond the range are taken down by */
+    SUM_FIGURES = 3      /* behind the sums of columns */
 };
 
 static int64_t read_rows(const gnomon_row_source *s)
@@ -56,8 +58,8 @@ gnomon_status gnomon_center_open(gnomon_row_source *s)
     c->group = gnomon_min(SUM_ROWS, capacity);
     GNOMON_TRY(gnomon_alloc(s->ctx, cols, sizeof *c->mean, "the mean", &c->mean));
     c->offset = c->mean;
-    GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_times(2, cols), sizeof *c->sums,
-                                 "sums of the columns", &c->sums));
+    GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_plus(gnomon_times(2, cols), SUM_FIGURES),
+                                 sizeof *c->sums, "sums of the columns", &c->sums));
     const bool elsewhere = s->matrix != NULL && s->matrix->memory != GNOMON_HOST;
     if (s->sparse || elsewhere) return GNOMON_OK;
     GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(capacity, cols), sizeof *c->rows,
@@ -186,38 +188,162 @@ static gnomon_status check_rows(gnomon_row_source *s, int64_t row, int64_t rows,
     return gnomon_row_source_refuse(s, row + bad, col);
 }
 
-/* The pass, with sums of the numbers times 2^-shift. */
-static gnomon_status sum_dense(gnomon_row_source *s, int shift, double *largest)
+/* One piece: what a pass over dense rows finds of it, to a result of its own. Pieces' results are
+ * joined in order. */
+typedef struct dense_pass {
+    gnomon_row_source *s;
+    gnomon_status (*add)(const struct dense_pass *p, int64_t row, int64_t rows, double *result);
+    void (*join)(const struct dense_pass *p, const double *from, double *to);
+    int64_t numbers; /* of a result, which begins as zeros */
+    int shift;
+    double *total;
+} dense_pass;
+
+/* Rows of a piece, some at a time. *got: how many there were. */
+static gnomon_status pass_piece(const dense_pass *p, int64_t own, int64_t row, int64_t rows,
+                                double *result, int64_t *got)
 {
-    gnomon_centering *c = &s->center;
-    memset(c->sums, 0, 2 * (size_t)s->cols * sizeof *c->sums);
-    *largest = 0;
+    memset(result, 0, (size_t)p->numbers * sizeof *result);
+    for (*got = 0; *got < rows;) {
+        const int64_t most = gnomon_min(p->s->center.capacity, rows - *got);
+        int64_t some = 0;
+        GNOMON_TRY(read_some(p->s, own + *got, most, &some));
+        if (some == 0) return GNOMON_OK;
+        GNOMON_TRY(p->add(p, row + *got, some, result));
+        *got += some;
+        if (some < most) return GNOMON_OK;
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status dense_alone(const dense_pass *p, double *result)
+{
+    gnomon_row_source *s = p->s;
     GNOMON_TRY(gnomon_row_source_rewind(s));
     for (;;) {
         int64_t got = 0;
-        GNOMON_TRY(read_some(s, s->row, c->capacity, &got));
-        if (got == 0) return GNOMON_OK;
-        GNOMON_TRY(check_rows(s, s->row, got, largest));
-        sum_rows(s, got, shift);
-        add_parts(s, got, c->sums);
+        GNOMON_TRY(pass_piece(p, s->row, s->row, s->piece_rows, result, &got));
+        if (got > 0) p->join(p, result, p->total);
         s->row += got;
+        if (got < s->piece_rows) break;
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status add_dense(void *user, const gnomon_piece *piece, int64_t row, bool first,
+                               void *result)
+{
+    const dense_pass *p = user;
+    const int64_t at = (piece->row - row) / p->s->piece_rows;
+    int64_t got;
+    (void)first;
+    GNOMON_TRY(pass_piece(p, piece->own, piece->row, piece->rows,
+                          (double *)result + at * p->numbers, &got));
+    GNOMON_FAIL_IF(got < piece->rows, p->s->ctx, GNOMON_ERROR_SHAPE,
+                   GNOMON_ARG("rows.next") " gave fewer rows than rows.rows");
+    return GNOMON_OK;
+}
+
+static gnomon_status take_dense(void *user, int64_t row, int64_t rows, const void *result, bool own)
+{
+    const dense_pass *p = user;
+    (void)row;
+    (void)own;
+    for (int64_t i = 0; i * p->s->piece_rows < rows; i++)
+        p->join(p, (const double *)result + i * p->numbers, p->total);
+    return GNOMON_OK;
+}
+
+/* The pass; on the ranks that serve without a total. */
+static gnomon_status run_dense(dense_pass *p, gnomon_status status)
+{
+    gnomon_row_source *s = p->s;
+    if (gnomon_row_divided(s)) {
+        const int64_t pieces = s->segment_rows / s->piece_rows;
+        const gnomon_row_pass pass = {
+            .user = p,
+            .add = add_dense,
+            .take = take_dense,
+            .bytes = gnomon_times(gnomon_times(pieces, p->numbers), sizeof(double)),
+            .unread = true};
+        return gnomon_row_pass_run(s, &pass, status);
+    }
+    double *result = NULL;
+    GNOMON_TRY(status);
+    GNOMON_TRY(gnomon_alloc(s->ctx, p->numbers, sizeof *result, "sums of a piece", &result));
+    status = dense_alone(p, result);
+    gnomon_free(s->ctx, result);
+    return status;
+}
+
+/* Of columns' sums, and behind them the largest magnitude. */
+static gnomon_status add_sums(const dense_pass *p, int64_t row, int64_t rows, double *result)
+{
+    GNOMON_TRY(check_rows(p->s, row, rows, &result[2 * p->s->cols]));
+    sum_rows(p->s, rows, p->shift);
+    add_parts(p->s, rows, result);
+    return GNOMON_OK;
+}
+
+/* sums (two times cols) += other ones. */
+static void join_sums(int64_t cols, const double *from, double *to)
+{
+    for (int64_t j = 0; j < cols; j++) {
+        add(from[j], &to[j], &to[cols + j]);
+        to[cols + j] += from[cols + j];
     }
 }
 
-typedef gnomon_status (*sum_fn)(gnomon_row_source *s, int shift, double *largest);
+static void join_dense_sums(const dense_pass *p, const double *from, double *to)
+{
+    const int64_t cols = p->s->cols;
+    join_sums(cols, from, to);
+    to[2 * cols] = fmax(to[2 * cols], from[2 * cols]);
+}
+
+/* The pass, with sums of the numbers times 2^-shift. */
+static gnomon_status sum_dense(gnomon_row_source *s, int shift, double *total, gnomon_status status)
+{
+    dense_pass p = {.s = s,
+                    .add = add_sums,
+                    .join = join_dense_sums,
+                    .numbers = 2 * s->cols + SUM_FIGURES,
+                    .shift = shift,
+                    .total = total};
+    return run_dense(&p, status);
+}
+
+static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *total,
+                                gnomon_status status);
+
+/* Behind the sums of columns: the largest magnitude; of sparse rows how many entries, and those of
+ * the longest row. */
+static gnomon_status sum_all(gnomon_row_source *s, int shift, double *total)
+{
+    const int64_t numbers[6] = {shift};
+    memset(total, 0, (size_t)(2 * s->cols + SUM_FIGURES) * sizeof *total);
+    GNOMON_TRY(gnomon_row_step_tell(s, GNOMON_STEP_MEANS, numbers));
+    return s->sparse ? sum_sparse(s, shift, total, GNOMON_OK)
+                     : sum_dense(s, shift, total, GNOMON_OK);
+}
 
 /* center.mean. */
-static gnomon_status find(gnomon_row_source *s, sum_fn sum, double *largest)
+static gnomon_status find(gnomon_row_source *s)
 {
     gnomon_centering *c = &s->center;
     bool finite = true;
     int shift = 0;
-    GNOMON_TRY(sum(s, 0, largest));
+    GNOMON_TRY(sum_all(s, 0, c->sums));
     for (int64_t j = 0; j < s->cols; j++)
         finite = finite && isfinite(c->sums[j]) && isfinite(c->sums[s->cols + j]);
     if (!finite) {
         shift = OVERFLOWING;
-        GNOMON_TRY(sum(s, shift, largest));
+        GNOMON_TRY(sum_all(s, shift, c->sums));
+    }
+    s->largest = c->sums[2 * s->cols];
+    if (s->sparse) {
+        s->nonzeros = (int64_t)c->sums[2 * s->cols + 1];
+        s->longest = (int64_t)c->sums[2 * s->cols + 2];
     }
     for (int64_t j = 0; j < s->cols; j++)
         c->mean[j] =
@@ -418,11 +544,15 @@ gnomon_status gnomon_center_next(gnomon_row_source *s, gnomon_piece *piece)
     const int64_t most = reads && lies_well(s) ? s->piece_rows : c->capacity;
     if (c->once && c->so_far == NULL)
         GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *c->so_far, "the mean", &c->so_far));
+    /* a rank's rows go on elsewhere where a segment ends */
+    const int64_t all =
+        s->ranks != NULL ? gnomon_min(s->piece_rows, s->rows - s->row) : s->piece_rows;
     piece->rows = 0;
-    while (piece->rows < s->piece_rows) {
-        const int64_t row = s->row + piece->rows;
-        const int64_t rows = gnomon_min(most, s->piece_rows - piece->rows);
-        int64_t got = reads ? gnomon_min(rows, s->rows - row) : 0;
+    while (piece->rows < all) {
+        const int64_t row = piece->own + piece->rows;
+        const int64_t rows = gnomon_min(most, all - piece->rows);
+        int64_t got =
+            reads ? gnomon_min(rows, (s->ranks != NULL ? s->own_rows : s->rows) - row) : 0;
         if (!reads) GNOMON_TRY(read_some(s, row, rows, &got));
         if (got == 0) break;
         if (c->once) GNOMON_TRY(note(s, row, got));
@@ -481,20 +611,73 @@ typedef struct column_figures {
     int64_t bad, bad_row; /* the first entry that is not finite, or INT64_MAX; its row */
 } column_figures;
 
-typedef struct sums_task {
-    double factor, largest;
+/* A pass over sparse rows: each part has 'numbers' of its own in sums. */
+typedef struct sparse_pass {
+    gnomon_row_source *s;
+    piece_fn piece;
+    void (*join)(const struct sparse_pass *p, const double *from, double *to);
+    int64_t numbers;
+    double factor;
+    double *sums;            /* of the parts that are here; zeros at first */
+    double *total;           /* not on the ranks that serve */
     column_figures *figures; /* one a task */
-} sums_task;
+    struct cell *cells;      /* one a column */
+    double *squares;         /* of some rows */
+    int64_t row;             /* the first of those, in the piece */
+} sparse_pass;
+
+/* The numbers of the part that a row of the piece is of. */
+static inline double *part_of(const sparse_pass *p, const gnomon_piece *piece, int64_t row)
+{
+    return p->sums + gnomon_part_of(p->s, piece->own + row) * p->numbers;
+}
+
+static gnomon_status run_parts(void *user, gnomon_status status)
+{
+    sparse_pass *p = user;
+    return status == GNOMON_OK ? over_pieces(p->s, p->piece, p) : status;
+}
+
+static const void *part_sums(void *user, int part)
+{
+    const sparse_pass *p = user;
+    return p->sums + part * p->numbers;
+}
+
+static gnomon_status take_sums(void *user, int part, const void *result, bool own)
+{
+    const sparse_pass *p = user;
+    (void)part;
+    (void)own;
+    p->join(p, result, p->total);
+    return GNOMON_OK;
+}
+
+static gnomon_status run_sparse(sparse_pass *p, gnomon_status status)
+{
+    const gnomon_part_pass pass = {.user = p,
+                                   .run = run_parts,
+                                   .result = part_sums,
+                                   .take = take_sums,
+                                   .bytes = gnomon_times(p->numbers, sizeof(double))};
+    if (status == GNOMON_OK)
+        status = gnomon_alloc_zero(p->s->ctx, gnomon_times(p->numbers, GNOMON_PARTS),
+                                   sizeof *p->sums, "sums of the columns", &p->sums);
+    status = gnomon_part_pass_run(p->s, &pass, status);
+    gnomon_free(p->s->ctx, p->sums);
+    p->sums = NULL;
+    return status;
+}
 
 static void sum_columns_of_rows(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const columns_task *t = arg;
     const gnomon_csr *a = &t->piece->csr;
-    const gnomon_centering *c = &t->s->center;
-    const sums_task *sums = t->arg;
+    const sparse_pass *p = t->arg;
     column_figures figures = {0, INT64_MAX, 0};
     for (int64_t row = 0; row < a->rows && figures.bad == INT64_MAX; row++) {
+        double *high = part_of(p, t->piece, row), *low = high + t->s->cols;
         for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
              i++) {
             const int64_t j = a->indices[i];
@@ -506,43 +689,59 @@ static void sum_columns_of_rows(void *arg, int64_t task, int worker)
                 break;
             }
             figures.largest = fmax(figures.largest, fabs(x));
-            add(sums->factor * x, &c->sums[j], &c->sums[t->s->cols + j]);
+            add(p->factor * x, &high[j], &low[j]);
         }
     }
-    sums->figures[task] = figures;
+    p->figures[task] = figures;
 }
 
 static gnomon_status sum_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
 {
     const gnomon_csr *a = &piece->csr;
-    sums_task *t = arg;
-    columns_task columns = {s, piece, column_tasks(s), t};
+    sparse_pass *p = arg;
+    columns_task columns = {s, piece, column_tasks(s), p};
     column_figures first = {0, INT64_MAX, 0};
+    double *largest = p->sums + 2 * s->cols;
     gnomon_parallel(s->ctx, columns.tasks, sum_columns_of_rows, &columns);
     for (int64_t task = 0; task < columns.tasks; task++) {
-        t->largest = fmax(t->largest, t->figures[task].largest);
-        if (t->figures[task].bad < first.bad) first = t->figures[task];
+        *largest = fmax(*largest, p->figures[task].largest);
+        if (p->figures[task].bad < first.bad) first = p->figures[task];
     }
     if (first.bad != INT64_MAX)
-        return gnomon_row_source_refuse(s, piece->row + first.bad_row, a->indices[first.bad]);
+        return gnomon_row_source_refuse(s, gnomon_place_of(s, piece->own + first.bad_row),
+                                        a->indices[first.bad]);
     for (int64_t row = 0; row < a->rows; row++) {
-        const int64_t count = a->offsets[row + 1] - a->offsets[row];
-        s->nonzeros += count;
-        s->longest = count > s->longest ? count : s->longest;
+        double *figures = part_of(p, piece, row) + 2 * s->cols;
+        const double count = (double)(a->offsets[row + 1] - a->offsets[row]);
+        figures[1] += count;
+        figures[2] = fmax(figures[2], count);
     }
     return GNOMON_OK;
 }
 
-static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *largest)
+static void join_sparse_sums(const sparse_pass *p, const double *from, double *to)
 {
-    sums_task t = {.factor = ldexp(1.0, -shift)};
-    memset(s->center.sums, 0, 2 * (size_t)s->cols * sizeof *s->center.sums);
-    s->nonzeros = s->longest = 0;
-    GNOMON_TRY(
-        gnomon_alloc(s->ctx, column_tasks(s), sizeof *t.figures, "figures of columns", &t.figures));
-    const gnomon_status status = over_pieces(s, sum_piece, &t);
-    gnomon_free(s->ctx, t.figures);
-    *largest = t.largest;
+    const int64_t cols = p->s->cols;
+    join_sums(cols, from, to);
+    to[2 * cols] = fmax(to[2 * cols], from[2 * cols]);
+    to[2 * cols + 1] += from[2 * cols + 1];
+    to[2 * cols + 2] = fmax(to[2 * cols + 2], from[2 * cols + 2]);
+}
+
+static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *total,
+                                gnomon_status status)
+{
+    sparse_pass p = {.s = s,
+                     .piece = sum_piece,
+                     .join = join_sparse_sums,
+                     .numbers = 2 * s->cols + SUM_FIGURES,
+                     .factor = ldexp(1.0, -shift),
+                     .total = total};
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(s->ctx, column_tasks(s), sizeof *p.figures, "figures of columns",
+                              &p.figures);
+    status = run_sparse(&p, status);
+    gnomon_free(s->ctx, p.figures);
     return status;
 }
 
@@ -553,7 +752,7 @@ double gnomon_center_unit(const gnomon_row_source *s, int64_t j, double x)
 
 /* What a row has in a column, several entries that add up as one: row is where it was last seen. */
 typedef struct cell {
-    int64_t row, rows; /* last seen; how many had an entry */
+    int64_t row;
     double sum;
 } cell;
 
@@ -564,47 +763,77 @@ static double deviation(const gnomon_row_source *s, int64_t j, double x, double 
     return s->standardized ? over(less, factor * s->center.scale[j]) : less;
 }
 
-/* Sums over sparse rows whose entries of one place add up. */
-typedef struct cells_task {
-    cell *cells; /* one a column */
-    double factor, squares;
-    void *sums;  /* of a pass over columns: one a column; over rows: one of each at hand */
-    int64_t row; /* the first of those */
-} cells_task;
+/* Of standardized sparse rows: the mean over the standard deviations. */
+static gnomon_status make_offset(gnomon_row_source *s)
+{
+    gnomon_centering *c = &s->center;
+    if (c->offset == c->mean) c->offset = NULL;
+    if (c->offset == NULL)
+        GNOMON_TRY(
+            gnomon_alloc(s->ctx, s->cols, sizeof *c->offset, "means of columns", &c->offset));
+    for (int64_t j = 0; j < s->cols; j++)
+        c->offset[j] = gnomon_center_unit(s, j, c->mean[j]);
+    return GNOMON_OK;
+}
+
+/* A step before which the other ranks get what is known of the means; status: whether this rank has
+ * room for it. */
+static gnomon_status tell_means(gnomon_row_source *s, gnomon_step_kind kind, gnomon_status status)
+{
+    gnomon_centering *c = &s->center;
+    const int64_t bytes = s->cols * (int64_t)sizeof(double);
+    const bool scaled = s->standardized && kind != GNOMON_STEP_SPREAD;
+    double known[] = {c->halved, s->norm, c->magnitude};
+    if (!gnomon_row_divided(s)) return status;
+    if (gnomon_row_serves(s) && scaled && c->scale == NULL && status == GNOMON_OK)
+        status = gnomon_alloc(s->ctx, s->cols, sizeof *c->scale, "standard deviations", &c->scale);
+    GNOMON_TRY(gnomon_row_step_tell(s, kind, NULL));
+    GNOMON_TRY(gnomon_row_step_ready(s, status));
+    GNOMON_TRY(gnomon_row_step_share(s, known, sizeof known));
+    GNOMON_TRY(gnomon_row_step_share(s, c->mean, bytes));
+    if (scaled) GNOMON_TRY(gnomon_row_step_share(s, c->scale, bytes));
+    c->halved = known[0] != 0;
+    s->norm = known[1];
+    c->magnitude = known[2];
+    status = gnomon_row_serves(s) && scaled && s->sparse ? make_offset(s) : GNOMON_OK;
+    return gnomon_row_step_ready(s, status);
+}
 
 static gnomon_status make_cells(const gnomon_row_source *s, cell **cells)
 {
     GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof **cells, "columns", cells));
     for (int64_t j = 0; j < s->cols; j++)
-        (*cells)[j] = (cell){-1, 0, 0};
+        (*cells)[j] = (cell){-1, 0};
     return GNOMON_OK;
 }
 
 /* The entry joins those of its row and column. */
-static inline void add_up(const cells_task *t, const gnomon_csr *a, int64_t row, int64_t entry)
+static inline void add_up(const sparse_pass *p, const gnomon_csr *a, int64_t row, int64_t entry)
 {
-    cell *const at = &t->cells[a->indices[entry]];
+    cell *const at = &p->cells[a->indices[entry]];
     if (at->row != row) {
         at->row = row;
         at->sum = 0;
     }
-    at->sum += t->factor * gnomon_value_as_f64(a->values, a->dtype, entry);
+    at->sum += p->factor * gnomon_value_as_f64(a->values, a->dtype, entry);
 }
 
-/* cells: how many rows have an entry in a column. */
+/* How many rows of a part have an entry in a column; behind that the squares of its rows. */
 static void count_rows(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const columns_task *t = arg;
     const gnomon_csr *a = &t->piece->csr;
-    const cells_task *of = t->arg;
+    const sparse_pass *p = t->arg;
     for (int64_t row = 0; row < a->rows; row++) {
+        double *counts = part_of(p, t->piece, row);
         for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
              i++) {
-            if (!has_column(t, task, a->indices[i])) continue;
-            cell *const at = &of->cells[a->indices[i]];
-            if (at->row != t->piece->row + row) at->rows++;
-            at->row = t->piece->row + row;
+            const int64_t j = a->indices[i];
+            if (!has_column(t, task, j)) continue;
+            cell *const at = &p->cells[j];
+            if (at->row != t->piece->own + row) counts[j]++;
+            at->row = t->piece->own + row;
         }
     }
 }
@@ -615,37 +844,36 @@ static void square_row(void *arg, int64_t task, int worker)
     (void)worker;
     const columns_task *t = arg;
     const gnomon_csr *a = &t->piece->csr;
-    const cells_task *of = t->arg;
-    const int64_t row = of->row + task;
+    const sparse_pass *p = t->arg;
+    const int64_t row = p->row + task;
     double sum = 0;
     int64_t last = -1;
     for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
          i++) {
         const int64_t j = a->indices[i];
         const double x = gnomon_value_as_f64(a->values, a->dtype, i);
-        const double less = deviation(t->s, j, of->factor * x, of->factor);
+        const double less = deviation(t->s, j, p->factor * x, p->factor);
         sum = j > last && sum >= 0 ? sum + less * less : -1;
         last = j;
     }
-    ((double *)of->sums)[task] = sum;
+    p->squares[task] = sum;
 }
 
 /* The squares of a row that may have several entries of one column. */
-static double square_any_row(const gnomon_row_source *s, const gnomon_piece *piece, int64_t row,
-                             const cells_task *t)
+static double square_any_row(const sparse_pass *p, const gnomon_piece *piece, int64_t row)
 {
     const gnomon_csr *a = &piece->csr;
     const int64_t first = a->offsets[row] - a->offsets[0];
     const int64_t end = a->offsets[row + 1] - a->offsets[0];
     double sum = 0;
     for (int64_t i = first; i < end; i++)
-        t->cells[a->indices[i]].row = -1;
+        p->cells[a->indices[i]].row = -1;
     for (int64_t i = first; i < end; i++)
-        add_up(t, a, piece->row + row, i);
+        add_up(p, a, piece->own + row, i);
     for (int64_t i = first; i < end; i++) {
-        cell *const at = &t->cells[a->indices[i]];
-        if (at->row != piece->row + row) continue;
-        const double x = deviation(s, a->indices[i], at->sum, t->factor);
+        cell *const at = &p->cells[a->indices[i]];
+        if (at->row != piece->own + row) continue;
+        const double x = deviation(p->s, a->indices[i], at->sum, p->factor);
         sum += x * x;
         at->row = -1; /* once */
     }
@@ -654,34 +882,56 @@ static double square_any_row(const gnomon_row_source *s, const gnomon_piece *pie
 
 static gnomon_status square_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
 {
-    cells_task *t = arg;
-    columns_task pass = {s, piece, column_tasks(s), t};
-    double *const squares = t->sums;
+    sparse_pass *p = arg;
+    columns_task pass = {s, piece, column_tasks(s), p};
     gnomon_parallel(s->ctx, pass.tasks, count_rows, &pass);
-    for (t->row = 0; t->row < piece->rows; t->row += SQUARED_ROWS) {
-        const int64_t rows = gnomon_min(SQUARED_ROWS, piece->rows - t->row);
+    for (p->row = 0; p->row < piece->rows; p->row += SQUARED_ROWS) {
+        const int64_t rows = gnomon_min(SQUARED_ROWS, piece->rows - p->row);
         gnomon_parallel(s->ctx, rows, square_row, &pass);
         for (int64_t i = 0; i < rows; i++)
-            t->squares += squares[i] >= 0 ? squares[i] : square_any_row(s, piece, t->row + i, t);
+            part_of(p, piece, p->row + i)[s->cols] +=
+                p->squares[i] >= 0 ? p->squares[i] : square_any_row(p, piece, p->row + i);
     }
     return GNOMON_OK;
 }
 
-/* s->squares of what is factored, of which no difference is taken: those of the entries less the
- * mean, and the mean's for each that is not there. */
-static gnomon_status sparse_squares(gnomon_row_source *s, cell *cells)
+static void join_squares(const sparse_pass *p, const double *from, double *to)
 {
-    cells_task t = {.cells = cells,
-                    .factor = s->standardized ? halving(s) : ldexp(1.0, -s->exponent)};
-    GNOMON_TRY(gnomon_alloc(s->ctx, SQUARED_ROWS, sizeof(double), "squares of rows", &t.sums));
-    const gnomon_status status = over_pieces(s, square_piece, &t);
-    gnomon_free(s->ctx, t.sums);
-    GNOMON_TRY(status);
+    for (int64_t j = 0; j <= p->s->cols; j++)
+        to[j] += from[j];
+}
+
+/* The pass that counts, for each column, the rows with an entry, and behind that sums the squares
+ * of all entries less the mean. */
+static gnomon_status square_entries(gnomon_row_source *s, double *total, gnomon_status status)
+{
+    sparse_pass p = {.s = s,
+                     .piece = square_piece,
+                     .join = join_squares,
+                     .numbers = s->cols + 1,
+                     .factor = s->standardized ? halving(s) : ldexp(1.0, -s->exponent),
+                     .total = total};
+    if (status == GNOMON_OK) status = make_cells(s, &p.cells);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(s->ctx, SQUARED_ROWS, sizeof(double), "squares of rows", &p.squares);
+    status = run_sparse(&p, status);
+    gnomon_free(s->ctx, p.cells);
+    gnomon_free(s->ctx, p.squares);
+    return status;
+}
+
+/* s->squares of what is factored, of which no difference is taken: those of the entries less the
+ * mean, and the mean's for each that is not there. counts: room for cols + 1 numbers. */
+static gnomon_status sparse_squares(gnomon_row_source *s, double *counts)
+{
+    const double factor = s->standardized ? halving(s) : ldexp(1.0, -s->exponent);
+    GNOMON_TRY(tell_means(s, GNOMON_STEP_SQUARES, GNOMON_OK));
+    GNOMON_TRY(square_entries(s, counts, GNOMON_OK));
+    s->squares = counts[s->cols];
     for (int64_t j = 0; j < s->cols; j++) {
-        const double x = deviation(s, j, 0, t.factor);
-        t.squares += (double)(s->rows - cells[j].rows) * x * x;
+        const double x = deviation(s, j, 0, factor);
+        s->squares += ((double)s->rows - counts[j]) * x * x;
     }
-    s->squares = t.squares;
     return GNOMON_OK;
 }
 
@@ -689,16 +939,15 @@ static gnomon_status measure_sparse(gnomon_row_source *s)
 {
     gnomon_centering *c = &s->center;
     const double factor = ldexp(1.0, -s->exponent);
-    int64_t col_terms = 0;
-    double means = 0;
-    cell *cells = NULL;
-    GNOMON_TRY(make_cells(s, &cells));
-    const gnomon_status status = sparse_squares(s, cells);
+    double col_terms = 0, means = 0, *counts = NULL;
+    GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_plus(s->cols, 1), sizeof *counts,
+                                 "entries of columns", &counts));
+    const gnomon_status status = sparse_squares(s, counts);
     for (int64_t j = 0; status == GNOMON_OK && j < s->cols; j++) {
-        col_terms = cells[j].rows > col_terms ? cells[j].rows : col_terms;
+        col_terms = fmax(col_terms, counts[j]);
         means += (factor * c->offset[j]) * (factor * c->offset[j]);
     }
-    gnomon_free(s->ctx, cells);
+    gnomon_free(s->ctx, counts);
     GNOMON_TRY(status);
     s->norm = sqrt(s->squares);
     GNOMON_FAIL_IF(!isfinite(s->norm), s->ctx, GNOMON_ERROR_OVERFLOW,
@@ -710,7 +959,7 @@ static gnomon_status measure_sparse(gnomon_row_source *s)
     const double both = sqrt(s->squares + all_means * all_means) + all_means;
     c->magnitude = both;
     c->rounding = s->norm > 0 ? ((double)s->longest + more) * 0x1p-53 * both : 0;
-    c->rounding_adjoint = s->norm > 0 ? ((double)col_terms + more) * 0x1p-53 * both : 0;
+    c->rounding_adjoint = s->norm > 0 ? (col_terms + more) * 0x1p-53 * both : 0;
     return GNOMON_OK;
 }
 
@@ -762,17 +1011,38 @@ static void spread_part(void *arg, int64_t task, int worker)
             add_square(&t->sums[j], factor * t->s->center.rows[i * cols + j] - factor * mean[j], 1);
 }
 
-static gnomon_status spread_dense(gnomon_row_source *s, square_sum *sums)
+/* A result of these passes has a square_sum a column, and of sparse rows then how many rows have an
+ * entry in it. */
+enum { SQUARE_SUM = sizeof(square_sum) / sizeof(double) };
+
+static square_sum *as_squares(double *result)
 {
-    GNOMON_TRY(gnomon_row_source_rewind(s));
-    for (;;) {
-        int64_t got = 0;
-        GNOMON_TRY(read_some(s, s->row, s->center.capacity, &got));
-        if (got == 0) return GNOMON_OK;
-        spread_task t = {s, got, sums};
-        gnomon_parallel(s->ctx, gnomon_ceil_div(s->cols, SPREAD_COLS), spread_part, &t);
-        s->row += got;
+    return (square_sum *)(void *)result;
+}
+
+static void join_spreads(int64_t cols, const double *from, double *to)
+{
+    for (int64_t j = 0; j < cols; j++) {
+        const double *x = from + j * SQUARE_SUM;
+        square_sum *sum = &as_squares(to)[j];
+        add(x[0], &sum->high, &sum->low);
+        sum->low += x[1];
+        sum->small += x[2];
+        sum->big += x[3];
     }
+}
+
+static gnomon_status add_spread(const dense_pass *p, int64_t row, int64_t rows, double *result)
+{
+    spread_task t = {p->s, rows, as_squares(result)};
+    (void)row;
+    gnomon_parallel(p->s->ctx, gnomon_ceil_div(p->s->cols, SPREAD_COLS), spread_part, &t);
+    return GNOMON_OK;
+}
+
+static void join_dense_spreads(const dense_pass *p, const double *from, double *to)
+{
+    join_spreads(p->s->cols, from, to);
 }
 
 static void spread_columns(void *arg, int64_t task, int worker)
@@ -780,19 +1050,20 @@ static void spread_columns(void *arg, int64_t task, int worker)
     (void)worker;
     const columns_task *t = arg;
     const gnomon_csr *a = &t->piece->csr;
-    const cells_task *of = t->arg;
-    square_sum *sums = of->sums;
+    const sparse_pass *p = t->arg;
     for (int64_t row = 0; row < a->rows; row++) {
-        const int64_t first = a->offsets[row] - a->offsets[0];
+        const int64_t first = a->offsets[row] - a->offsets[0], id = t->piece->own + row;
         const int64_t end = a->offsets[row + 1] - a->offsets[0];
+        double *result = part_of(p, t->piece, row), *counts = result + SQUARE_SUM * t->s->cols;
         for (int64_t i = first; i < end; i++)
-            if (has_column(t, task, a->indices[i])) add_up(of, a, t->piece->row + row, i);
+            if (has_column(t, task, a->indices[i])) add_up(p, a, id, i);
         for (int64_t i = first; i < end; i++) {
             const int64_t j = a->indices[i];
-            if (!has_column(t, task, j) || of->cells[j].row != t->piece->row + row) continue;
-            add_square(&sums[j], of->cells[j].sum - of->factor * t->s->center.mean[j], 1);
-            of->cells[j].rows++;
-            of->cells[j].row = -1; /* once */
+            if (!has_column(t, task, j) || p->cells[j].row != id) continue;
+            add_square(&as_squares(result)[j], p->cells[j].sum - p->factor * t->s->center.mean[j],
+                       1);
+            counts[j]++;
+            p->cells[j].row = -1; /* once */
         }
     }
 }
@@ -804,14 +1075,34 @@ static gnomon_status spread_piece(gnomon_row_source *s, const gnomon_piece *piec
     return GNOMON_OK;
 }
 
-static gnomon_status spread_sparse(gnomon_row_source *s, square_sum *sums)
+static void join_sparse_spreads(const sparse_pass *p, const double *from, double *to)
 {
-    cells_task t = {.factor = halving(s), .sums = sums};
-    GNOMON_TRY(make_cells(s, &t.cells));
-    const gnomon_status status = over_pieces(s, spread_piece, &t);
-    for (int64_t j = 0; status == GNOMON_OK && j < s->cols; j++)
-        add_square(&sums[j], t.factor * s->center.mean[j], (double)(s->rows - t.cells[j].rows));
-    gnomon_free(s->ctx, t.cells);
+    const int64_t cols = p->s->cols;
+    join_spreads(cols, from, to);
+    for (int64_t j = SQUARE_SUM * cols; j < (SQUARE_SUM + 1) * cols; j++)
+        to[j] += from[j];
+}
+
+/* The pass; total: zeros, or NULL on the ranks that serve. */
+static gnomon_status spread(gnomon_row_source *s, double *total, gnomon_status status)
+{
+    if (!s->sparse) {
+        dense_pass p = {.s = s,
+                        .add = add_spread,
+                        .join = join_dense_spreads,
+                        .numbers = SQUARE_SUM * s->cols,
+                        .total = total};
+        return run_dense(&p, status);
+    }
+    sparse_pass p = {.s = s,
+                     .piece = spread_piece,
+                     .join = join_sparse_spreads,
+                     .numbers = (SQUARE_SUM + 1) * s->cols,
+                     .factor = halving(s),
+                     .total = total};
+    if (status == GNOMON_OK) status = make_cells(s, &p.cells);
+    status = run_sparse(&p, status);
+    gnomon_free(s->ctx, p.cells);
     return status;
 }
 
@@ -820,16 +1111,21 @@ static gnomon_status spread_sparse(gnomon_row_source *s, square_sum *sums)
 static gnomon_status find_scale(gnomon_row_source *s)
 {
     gnomon_centering *c = &s->center;
-    square_sum *sums = NULL;
+    double *sums = NULL;
     int64_t beyond = -1;
     c->halved = s->largest > 0.5 * DBL_MAX;
     s->exponent = 0;
     GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *c->scale, "standard deviations", &c->scale));
-    GNOMON_TRY(
-        gnomon_alloc_zero(s->ctx, s->cols, sizeof *sums, "sums of squares of columns", &sums));
-    const gnomon_status status = s->sparse ? spread_sparse(s, sums) : spread_dense(s, sums);
+    GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_times(SQUARE_SUM + 1, s->cols), sizeof *sums,
+                                 "sums of squares of columns", &sums));
+    gnomon_status status = tell_means(s, GNOMON_STEP_SPREAD, GNOMON_OK);
+    if (status == GNOMON_OK) status = spread(s, sums, GNOMON_OK);
     for (int64_t j = 0; status == GNOMON_OK && j < s->cols; j++) {
-        c->scale[j] = root_mean(&sums[j], (double)(s->rows - 1)) / halving(s);
+        square_sum *sum = &as_squares(sums)[j];
+        if (s->sparse)
+            add_square(sum, halving(s) * c->mean[j],
+                       (double)s->rows - sums[SQUARE_SUM * s->cols + j]);
+        c->scale[j] = root_mean(sum, (double)(s->rows - 1)) / halving(s);
         if (!isfinite(c->scale[j]) && beyond < 0) beyond = j;
     }
     gnomon_free(s->ctx, sums);
@@ -838,25 +1134,34 @@ static gnomon_status find_scale(gnomon_row_source *s)
                    GNOMON_ARG("a") " has a standard deviation beyond fp64 in column %" PRId64
                                    " (counted from 0)",
                    beyond);
-    if (!s->sparse) return GNOMON_OK;
-    c->offset = NULL;
-    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *c->offset, "means of columns", &c->offset));
-    for (int64_t j = 0; j < s->cols; j++)
-        c->offset[j] = gnomon_center_unit(s, j, c->mean[j]);
-    return GNOMON_OK;
+    return s->sparse ? make_offset(s) : GNOMON_OK;
 }
 
 gnomon_status gnomon_center_find(gnomon_row_source *s)
 {
     if (s->center.sums != NULL) return GNOMON_OK;
     GNOMON_TRY(gnomon_center_open(s));
-    GNOMON_TRY(find(s, s->sparse ? sum_sparse : sum_dense, &s->largest));
+    GNOMON_TRY(find(s));
     s->exponent = gnomon_row_source_exponent(s->f64, s->largest);
     if (s->standardized) GNOMON_TRY(find_scale(s));
-    return s->sparse ? measure_sparse(s) : GNOMON_OK;
+    if (s->sparse) GNOMON_TRY(measure_sparse(s));
+    return tell_means(s, GNOMON_STEP_CENTERED, GNOMON_OK);
 }
 
-/* ---- what is correction off products ---- */
+gnomon_status gnomon_center_serve(gnomon_row_source *s, const gnomon_row_step *told)
+{
+    gnomon_status status = gnomon_center_open(s);
+    if (told->kind == GNOMON_STEP_MEANS) {
+        const int shift = (int)told->numbers[0];
+        return s->sparse ? sum_sparse(s, shift, NULL, status) : sum_dense(s, shift, NULL, status);
+    }
+    GNOMON_TRY(tell_means(s, (gnomon_step_kind)told->kind, status));
+    if (told->kind == GNOMON_STEP_CENTERED) return GNOMON_OK;
+    return told->kind == GNOMON_STEP_SPREAD ? spread(s, NULL, GNOMON_OK)
+                                            : square_entries(s, NULL, GNOMON_OK);
+}
+
+/* ---- what is taken off products ---- */
 
 typedef struct tall_task {
     const gnomon_tall *t;

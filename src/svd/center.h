@@ -20,6 +20,9 @@
  * of standardized ones; of sparse rows also norm and rounding. Sets the exponent that the
  * magnitudes ask for before anything is taken off. Once the mean is known it does nothing. */
 gnomon_status gnomon_center_find(gnomon_row_source *source);
+/* A step of that on a rank that serves. */
+struct gnomon_row_step;
+gnomon_status gnomon_center_serve(gnomon_row_source *source, const struct gnomon_row_step *told);
 /* Room for the mean, and how rows are summed, which is all that a device needs that finds it. */
 gnomon_status gnomon_center_open(gnomon_row_source *source);
 /* Fills the buffer with the next rows less the mean. Of rows that are read once it is less the mean

@@ -248,8 +248,8 @@ static gnomon_status product(gnomon_factor *f, bool back, const gnomon_tall *in,
     GNOMON_TRY(
         gnomon_alloc_zero(f->ctx, f->out->rank, sizeof *squares, "sums of squares", &squares));
     if (back && f->source.sparse && f->source.norm > 0) {
-        const gnomon_status status =
-            gnomon_panels_misfit(&f->source, in, out, vectors, f->s, images, squares);
+        const gnomon_misfit misfit = {out, images, f->s, squares};
+        const gnomon_status status = gnomon_row_source_misfit(&f->source, in, vectors, &misfit);
         if (status == GNOMON_OK) count_converged(f, squares);
         gnomon_free(f->ctx, squares);
         return status;

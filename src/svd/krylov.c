@@ -18,15 +18,13 @@
 #include "project/blocks.h"
 #include "svd/center.h"
 #include "svd/factor.h"
+#include "svd/normal.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
     BLOCK = GNOMON_NORMAL,
-    PARTS = 2,   /* of the rows of a product: each has its sum to itself */
-    CHUNK = 256, /* rows: the parts have them by turns, wherever pieces end */
-    HALF = BLOCK / 2,
     SLAB = 512, /* rows of the basis a task */
     RANGES = 16 /* sums over slabs */
 };
@@ -40,18 +38,14 @@ typedef struct krylov {
     gnomon_factor *f;
     const gnomon_kernels *kernels;
     int64_t dims, filled; /* columns of the basis, how many of them are there */
-    /* n x BLOCK each: the basis, then the product of its last block, then the other part's sum, so
+    /* n x BLOCK each: the basis, then the product of its last block, then the other parts' sums, so
      * that what is computed next is where it will stay. */
     gnomon_tall *blocks;
     int64_t made;      /* of the blocks */
     double *projected; /* dims x dims: basis^T A^T A basis, column by column */
     double *places;    /* RANGES x dims x BLOCK */
     void *scratch;     /* BLOCK x BLOCK a worker, or dims x BLOCK; later slabs of Ritz vectors */
-    void *less;        /* BLOCK: mean^T z */
-    void *values;      /* of a piece, in the work's type where it has another; else NULL */
-    int64_t values_room;
-    gnomon_piece piece;
-    const void *piece_values;
+    gnomon_normal normal;
     const gnomon_tall *q; /* of the Ritz vectors */
     const void *chosen;   /* filled x q->cols */
 } krylov;
@@ -72,96 +66,6 @@ static void *at(const gnomon_tall *t, int64_t row, int64_t col)
     return (char *)gnomon_tall_row(t, row) + (size_t)col * gnomon_tall_size(t->f64);
 }
 
-typedef struct multiplication {
-    const krylov *k;
-    const gnomon_tall *z, *sums; /* of PARTS parts */
-    int64_t widths;              /* a task does BLOCK / widths columns */
-} multiplication;
-
-/* The rows of the piece that are the part's, of some columns. */
-static void multiply_part(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const multiplication *m = arg;
-    const krylov *k = m->k;
-    const gnomon_csr *a = &k->piece.csr;
-    const size_t size = gnomon_tall_size(k->f->f64);
-    const int64_t part = task / m->widths, col = task % m->widths * HALF;
-    const int64_t end = k->piece.row + k->piece.rows;
-    const bool half = m->widths > 1;
-    for (int64_t chunk = k->piece.row / CHUNK; chunk * CHUNK < end; chunk++) {
-        if (chunk % PARTS != part) continue;
-        const int64_t from = gnomon_max(chunk * CHUNK, k->piece.row) - k->piece.row;
-        const int64_t rows = gnomon_min((chunk + 1) * CHUNK, end) - k->piece.row - from;
-        const int64_t skip = a->offsets[from] - a->offsets[0];
-        const void *values = (const char *)k->piece_values + (size_t)skip * size;
-        const void *less = (const char *)k->less + (size_t)col * size;
-        const void *z = at(m->z, 0, col);
-        void *w = at(&m->sums[part], 0, col);
-        if (k->f->f64)
-            (half ? k->kernels->half_f64 : k->kernels->normal_f64)(
-                rows, a->offsets + from, a->indices + skip, values, less, BLOCK, z, w);
-        else
-            (half ? k->kernels->half_f32 : k->kernels->normal_f32)(
-                rows, a->offsets + from, a->indices + skip, values, less, BLOCK, z, w);
-    }
-}
-
-static void add_parts(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const multiplication *m = arg;
-    const gnomon_tall *w = &m->sums[0];
-    const int64_t end = gnomon_min((task + 1) * SLAB, w->rows);
-    for (int part = 1; part < PARTS; part++) {
-        for (int64_t i = task * SLAB * BLOCK; i < end * BLOCK; i++) {
-            if (w->f64)
-                ((double *)w->data)[i] += ((const double *)m->sums[part].data)[i];
-            else
-                ((float *)w->data)[i] += ((const float *)m->sums[part].data)[i];
-        }
-    }
-}
-
-/* less = mean^T z */
-static void sum_mean(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const multiplication *m = arg;
-    const krylov *k = m->k;
-    const int64_t col = task * GNOMON_LANES;
-    const double *mean = k->f->source.center.offset;
-    double sums[GNOMON_LANES] = {0};
-    for (int64_t i = 0; i < m->z->rows; i++) {
-        for (int64_t l = 0; l < GNOMON_LANES; l++)
-            sums[l] += mean[i] * (k->f->f64 ? ((const double *)at(m->z, i, col))[l]
-                                            : (double)((const float *)at(m->z, i, col))[l]);
-    }
-    for (int64_t l = 0; l < GNOMON_LANES; l++)
-        sums[l] = ldexp(sums[l], -k->f->source.exponent);
-    gnomon_f64_to_type(k->f->f64, GNOMON_LANES, sums,
-                       (char *)k->less + (size_t)col * gnomon_tall_size(k->f->f64));
-}
-
-/* The numbers of the piece in the work's type. */
-static gnomon_status convert(krylov *k)
-{
-    const gnomon_csr *a = &k->piece.csr;
-    const int64_t count = a->offsets[a->rows] - a->offsets[0];
-    k->piece_values = a->values;
-    if ((a->dtype == GNOMON_F64) == k->f->f64) return GNOMON_OK;
-    GNOMON_TRY(gnomon_renew(k->f->ctx, &k->values, &k->values_room, count,
-                            gnomon_tall_size(k->f->f64), "sparse values"));
-    for (int64_t i = 0; i < count; i++) {
-        if (k->f->f64)
-            ((double *)k->values)[i] = (double)((const float *)a->values)[i];
-        else
-            ((float *)k->values)[i] = (float)((const double *)a->values)[i];
-    }
-    k->piece_values = k->values;
-    return GNOMON_OK;
-}
-
 /* The blocks up to 'count' of them. */
 static gnomon_status make_blocks(krylov *k, int64_t count)
 {
@@ -171,27 +75,10 @@ static gnomon_status make_blocks(krylov *k, int64_t count)
     return GNOMON_OK;
 }
 
-/* w = A^T A z, of centred rows with A - 1 mean^T in A's place: what A^T is less there,
- * mean (1^T A z), is rounding alone, since the columns of the centred matrix sum to 0. w is
- * followed by the blocks for the sums of the other parts. */
+/* w = A^T A z; w is followed by the blocks for the sums of the other parts. */
 static gnomon_status multiply(krylov *k, const gnomon_tall *z, const gnomon_tall *w)
 {
-    gnomon_row_source *source = &k->f->source;
-    gnomon_context *ctx = k->f->ctx;
-    const size_t size = gnomon_tall_size(k->f->f64);
-    multiplication m = {k, z, w, gnomon_context_threads(ctx) > PARTS ? BLOCK / HALF : 1};
-    memset(k->less, 0, BLOCK * size);
-    if (source->centered) gnomon_parallel(ctx, BLOCK / GNOMON_LANES, sum_mean, &m);
-    for (int part = 0; part < PARTS; part++)
-        memset(w[part].data, 0, (size_t)(w->rows * BLOCK) * size);
-    GNOMON_TRY(gnomon_row_source_rewind(source));
-    for (;;) {
-        GNOMON_TRY(gnomon_row_source_next(source, &k->piece));
-        if (k->piece.rows == 0) break;
-        GNOMON_TRY(convert(k));
-        gnomon_parallel(ctx, PARTS * m.widths, multiply_part, &m);
-    }
-    gnomon_parallel(ctx, gnomon_ceil_div(w->rows, SLAB), add_parts, &m);
+    GNOMON_TRY(gnomon_normal_multiply(&k->normal, z, w));
     k->f->out->power_seconds += gnomon_lap(&k->f->clock);
     return GNOMON_OK;
 }
@@ -300,7 +187,7 @@ static gnomon_status append(krylov *k, bool *safe)
 /* A^T A times the latest block, and its products with the basis. */
 static gnomon_status extend(krylov *k)
 {
-    GNOMON_TRY(make_blocks(k, k->filled / BLOCK + PARTS));
+    GNOMON_TRY(make_blocks(k, k->filled / BLOCK + GNOMON_PARTS));
     GNOMON_TRY(multiply(k, latest(k), product(k)));
     cross(k);
     const int64_t first = k->filled - BLOCK, dims = k->dims;
@@ -315,7 +202,7 @@ static gnomon_status extend(krylov *k)
 /* A block that begins with rows [row, row + BLOCK) of the operator. */
 static gnomon_status start(krylov *k, int64_t row, bool *safe)
 {
-    GNOMON_TRY(make_blocks(k, k->filled / BLOCK + 1 + PARTS));
+    GNOMON_TRY(make_blocks(k, k->filled / BLOCK + 1 + GNOMON_PARTS));
     gnomon_tall *z = product(k), swapped = *z;
     gnomon_matrix transposed = {
         z->data, k->f->f64 ? GNOMON_F64 : GNOMON_F32, GNOMON_HOST, BLOCK, z->rows, 1, BLOCK};
@@ -484,8 +371,8 @@ static gnomon_status allocate(krylov *k)
     gnomon_context *ctx = k->f->ctx;
     const bool f64 = k->f->f64;
     const int64_t dims = k->dims;
-    GNOMON_TRY(
-        gnomon_alloc_zero(ctx, dims / BLOCK + PARTS, sizeof *k->blocks, "a basis", &k->blocks));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, dims / BLOCK + GNOMON_PARTS, sizeof *k->blocks, "a basis",
+                                 &k->blocks));
     GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(dims, dims), sizeof(double), "the small problem",
                                  &k->projected));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times((int64_t)RANGES * BLOCK, dims), sizeof(double),
@@ -493,7 +380,7 @@ static gnomon_status allocate(krylov *k)
     const int64_t each = gnomon_max(gnomon_context_threads(ctx) * BLOCK, dims);
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(each, BLOCK), gnomon_tall_size(f64), "products",
                             &k->scratch));
-    return gnomon_alloc(ctx, BLOCK, gnomon_tall_size(f64), "the mean's products", &k->less);
+    return gnomon_normal_open(&k->f->source, &k->normal);
 }
 
 static void release(krylov *k)
@@ -504,8 +391,7 @@ static void release(krylov *k)
     gnomon_free(ctx, k->projected);
     gnomon_free(ctx, k->places);
     gnomon_free(ctx, k->scratch);
-    gnomon_free(ctx, k->less);
-    gnomon_free(ctx, k->values);
+    gnomon_normal_close(&k->normal);
 }
 
 static bool suits(const gnomon_factor *f, int64_t columns)
@@ -529,7 +415,8 @@ static gnomon_status run(krylov *k, int64_t first, int64_t columns, gnomon_tall 
 
 gnomon_status gnomon_range_krylov(gnomon_factor *f, int64_t columns, gnomon_tall *q, bool *done)
 {
-    krylov k = {.f = f, .kernels = gnomon_context_kernels(f->ctx)};
+    krylov k = {
+        .f = f, .kernels = gnomon_context_kernels(f->ctx), .normal = {.source = &f->source}};
     *done = false;
     if (!suits(f, columns)) return GNOMON_OK;
     k.dims = gnomon_krylov_columns(columns, f->options.power);

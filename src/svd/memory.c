@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "kernels.h"
 #include "svd/factor.h"
+#include "svd/panels.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 
 /* Of a problem as far as memory depends on it. */
 typedef struct problem {
+    gnomon_context *ctx;
     double m, n, element; /* bytes of a number */
     double columns, rank, test_vectors;
     bool centered, standardized, streams;
@@ -35,26 +37,34 @@ static double panels(const problem *p, double columns, double element)
     return p->n * now * lanes * element;
 }
 
-/* The sums of A^T Q. */
+/* The sums of A^T Q: of rows in memory a part of a panel for each thread, but all parts of one. */
+static double sums(const problem *p, double columns, double element)
+{
+    const double all = ceil(columns / GNOMON_LANES), panel = p->n * GNOMON_LANES * element;
+    if (p->streams) return gnomon_panels_parts(p->ctx, p->m, all * panel) * all * panel;
+    const double now = ceil(p->threads / GNOMON_PARTS);
+    return GNOMON_PARTS * panel * (all < now ? all : now);
+}
+
 static double adjoint(const problem *p, double columns)
 {
-    return panels(p, columns, p->centered ? sizeof(double) : p->element);
+    return sums(p, columns, p->centered ? sizeof(double) : p->element);
 }
 
 /* What is there all the time, and while the means are found. */
 static double means(const problem *p)
 {
-    const double numbers = p->standardized ? 14 : p->centered ? 7 : 0;
+    const double numbers = p->standardized ? 26 : p->centered ? 13 : 0;
     return p->n * sizeof(double) * numbers;
 }
 
 static double krylov(const problem *p)
 {
     const double dims = (double)gnomon_krylov_columns((int64_t)p->columns, p->power);
-    const double blocks = (dims + 2 * GNOMON_NORMAL) * p->n * p->element;
-    const double sums = 16 * GNOMON_NORMAL * dims * sizeof(double);
-    return blocks + larger(sums, 4 * dims * dims * sizeof(double)) + dims * dims * sizeof(double) +
-           p->threads * 512 * p->columns * p->element;
+    const double blocks = (dims + GNOMON_PARTS * GNOMON_NORMAL) * p->n * p->element;
+    const double places = 16 * GNOMON_NORMAL * dims * sizeof(double);
+    return blocks + larger(places, 4 * dims * dims * sizeof(double)) +
+           dims * dims * sizeof(double) + p->threads * 512 * p->columns * p->element;
 }
 
 static double iterations(const problem *p)
@@ -75,7 +85,7 @@ static double rest(const problem *p)
                          8 * s * s * sizeof(double);
     const double both = p->power > 1 ? 0 : (k + r) * (p->m + p->n) * e; /* U beside test vectors */
     const double test =
-        factors + r * (p->m + p->n) * e + both + adjoint(p, r) + (p->streams ? panels(p, k, e) : 0);
+        factors + r * (p->m + p->n) * e + both + adjoint(p, r) + (p->streams ? sums(p, k, e) : 0);
     const double handed = factors + k * p->n * e;
     return larger(larger(range, small), r > 0 ? larger(test, handed) : handed);
 }
@@ -104,7 +114,8 @@ static problem problem_of(gnomon_context *ctx, int64_t rows, int64_t cols, bool 
     const int64_t least = rows < cols ? rows : cols;
     const int64_t rank = o->rank > 0 && o->rank < least ? o->rank : least;
     const int64_t columns = o->oversample < least - rank ? rank + o->oversample : least;
-    return (problem){.m = (double)rows,
+    return (problem){.ctx = ctx,
+                     .m = (double)rows,
                      .n = (double)cols,
                      .element = (double)gnomon_tall_size(f64),
                      .columns = (double)columns,

@@ -2,6 +2,7 @@
 #include "svd/row_pass.h"
 
 #include "base/arithmetic.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -43,10 +44,45 @@ gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct gnomon_comm
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_svd_rank_sparse_rows(gnomon_context *ctx, const struct gnomon_comm *given,
+                                          int64_t rows, int64_t stretch, int64_t *first,
+                                          int64_t *count)
+{
+    gnomon_comm comm;
+    gnomon_row_source source = {.sparse = true};
+    int64_t own;
+    GNOMON_TRY(gnomon_comm_take(ctx, given, &comm));
+    GNOMON_NEED(ctx, first, "first");
+    GNOMON_NEED(ctx, count, "count");
+    GNOMON_FAIL_IF(rows < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("rows") " is %" PRId64 "; it must not be negative", rows);
+    GNOMON_FAIL_IF(stretch < 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("stretch") " is %" PRId64 "; it must not be negative", stretch);
+    gnomon_parts_have(&source, comm.rank, comm.size);
+    *first = rows;
+    *count = 0;
+    if (source.parts == 0 || !gnomon_mul(stretch, (int64_t)GNOMON_CHUNK * GNOMON_PARTS, &own))
+        return GNOMON_OK;
+    const int64_t row = gnomon_place_of(&source, stretch * GNOMON_CHUNK);
+    if (row >= rows) return GNOMON_OK;
+    *first = row;
+    *count = gnomon_min(GNOMON_CHUNK, rows - row);
+    return GNOMON_OK;
+}
+
 /* How many rows of the whole are this rank's. */
 static int64_t rows_of(const gnomon_row_source *source, int rank, int size)
 {
     int64_t all = 0;
+    if (source->sparse) {
+        const int64_t round = (int64_t)GNOMON_PARTS * GNOMON_CHUNK;
+        for (int part = rank; part < GNOMON_PARTS; part += size) {
+            const int64_t rest = source->rows % round - (int64_t)part * GNOMON_CHUNK;
+            all +=
+                source->rows / round * GNOMON_CHUNK + gnomon_min(GNOMON_CHUNK, gnomon_max(rest, 0));
+        }
+        return all;
+    }
     for (int64_t row = rank * source->segment_rows; row < source->rows;
          row += size * source->segment_rows)
         all += gnomon_min(source->segment_rows, source->rows - row);
@@ -115,7 +151,7 @@ static gnomon_status count_own(void *user, int64_t piece, const void *data, int6
 
 /* What all ranks must have alike. */
 typedef struct terms {
-    int64_t rows, cols, f64;
+    int64_t rows, cols, f64, stored; /* the type of sparse values; 0: dense rows */
 } terms;
 
 static gnomon_status check_terms(gnomon_row_source *source, const terms *t)
@@ -127,14 +163,18 @@ static gnomon_status check_terms(gnomon_row_source *source, const terms *t)
         GNOMON_ARG("a") " has %" PRId64 " columns of %s on rank %d, and %" PRId64
                         " of %s on rank 0",
         source->cols, source->f64 ? "f64" : "f32", comm->rank, t->cols, t->f64 ? "f64" : "f32");
+    GNOMON_FAIL_IF(t->stored != (int64_t)source->stored, source->ctx, GNOMON_ERROR_DTYPE,
+                   GNOMON_ARG("a") " has %s rows on rank %d, and others on rank 0",
+                   source->stored != 0 ? gnomon_dtype_name(source->stored) : "dense", comm->rank);
     source->rows = t->rows;
     source->segment_rows = segment_rows(t->rows, source->piece_rows);
+    gnomon_parts_have(source, comm->rank, comm->size);
     const int64_t due = rows_of(source, comm->rank, comm->size);
     GNOMON_FAIL_IF(own != due, source->ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("a") " has %" PRId64 " rows on rank %d; of %" PRId64
-                                   " rows in all it must have %" PRId64
-                                   ", those that gnomon_svd_rank_rows tells",
-                   own, comm->rank, t->rows, due);
+                                   " rows in all it must have %" PRId64 ", those that %s tells",
+                   own, comm->rank, t->rows, due,
+                   source->sparse ? "gnomon_svd_rank_sparse_rows" : "gnomon_svd_rank_rows");
     source->own_rows = own;
     return GNOMON_OK;
 }
@@ -146,7 +186,7 @@ gnomon_status gnomon_row_ranks_begin(gnomon_row_source *source, gnomon_row_ranks
     GNOMON_TRY(gnomon_row_step_ready(source, status));
     census c = {ranks->comm.rank, ranks->comm.size, source->rows, 0};
     GNOMON_TRY(say(source, gnomon_comm_deal(source->ctx, &ranks->comm, tell_own, count_own, &c)));
-    terms t = {c.all, source->cols, source->f64};
+    terms t = {c.all, source->cols, source->f64, (int64_t)source->stored};
     GNOMON_TRY(gnomon_row_step_share(source, &t, sizeof t));
     status = check_terms(source, &t);
     if (status == GNOMON_OK && t.rows == 0)
@@ -192,11 +232,53 @@ gnomon_status gnomon_row_ranks_serve(gnomon_row_source *source, gnomon_row_step_
     }
 }
 
+/* The rows of t that are of another rank's sparse rows, to or from 'rows', one behind the other. */
+static void move_rows(const gnomon_row_source *source, int rank, const gnomon_tall *t, char *rows,
+                      bool back)
+{
+    gnomon_row_source other = {.rows = source->rows, .sparse = true};
+    const int64_t line = t->cols * (int64_t)gnomon_tall_size(t->f64);
+    gnomon_parts_have(&other, rank, source->ranks->comm.size);
+    const int64_t count = rows_of(&other, rank, source->ranks->comm.size);
+    for (int64_t own = 0; own < count; own += GNOMON_CHUNK) {
+        const int64_t bytes = gnomon_min(GNOMON_CHUNK, count - own) * line;
+        void *place = gnomon_tall_row(t, gnomon_place_of(&other, own));
+        if (back)
+            memcpy(place, rows + own * line, (size_t)bytes);
+        else
+            memcpy(rows + own * line, place, (size_t)bytes);
+    }
+}
+
+static gnomon_status send_sparse_rows(gnomon_row_source *source, const gnomon_tall *t)
+{
+    const gnomon_comm *comm = &source->ranks->comm;
+    const int64_t line = t->cols * (int64_t)gnomon_tall_size(t->f64);
+    char *rows = NULL;
+    gnomon_status status = gnomon_alloc(
+        source->ctx, gnomon_times(rows_of(source, 1, comm->size), line), 1, "rows to send", &rows);
+    const bool failed = status != GNOMON_OK;
+    for (int rank = 1; rank < comm->size && (failed || status == GNOMON_OK); rank++) {
+        const int64_t bytes = rows_of(source, rank, comm->size) * line;
+        if (bytes == 0) break;
+        if (failed) { /* the others wait for rows */
+            GNOMON_TRY(gnomon_message_fail(source->ctx, comm, rank, 0, status,
+                                           gnomon_last_error(source->ctx)));
+            continue;
+        }
+        move_rows(source, rank, t, rows, false);
+        status = gnomon_message_send(source->ctx, comm, rank, GNOMON_MESSAGE_ROWS, rows, bytes);
+    }
+    gnomon_free(source->ctx, rows);
+    return status;
+}
+
 static gnomon_status send_rows(gnomon_row_source *source, const gnomon_tall *t)
 {
     const gnomon_comm *comm = &source->ranks->comm;
     const int64_t line = t->cols * (int64_t)gnomon_tall_size(t->f64);
     int64_t segment = 0;
+    if (source->sparse) return send_sparse_rows(source, t);
     for (int64_t row = 0; row < source->rows; row += source->segment_rows) {
         const int64_t rows = gnomon_min(source->segment_rows, source->rows - row);
         const int owner = (int)(segment++ % comm->size);
@@ -212,17 +294,15 @@ static gnomon_status receive_rows(gnomon_row_source *source, const gnomon_tall *
 {
     const gnomon_comm *comm = &source->ranks->comm;
     const int64_t line = t->cols * (int64_t)gnomon_tall_size(t->f64);
-    int64_t own = 0;
-    for (int64_t row = comm->rank * source->segment_rows; row < source->rows;
-         row += comm->size * source->segment_rows) {
-        const int64_t rows = gnomon_min(source->segment_rows, source->rows - row);
+    const int64_t each = source->sparse ? source->own_rows : source->segment_rows;
+    for (int64_t own = 0, rows; own < source->own_rows; own += rows) {
+        rows = gnomon_min(each, source->own_rows - own);
         GNOMON_TRY(gnomon_message_receive(source->ctx, comm, 0, GNOMON_MESSAGE_ROWS, message));
         if (message->kind == GNOMON_MESSAGE_FAILURE)
             return gnomon_message_failed(source->ctx, comm, message);
         GNOMON_FAIL_IF(message->bytes != rows * line, source->ctx, GNOMON_ERROR_DATA,
                        "a message of rank 0 is damaged: its length");
         memcpy(gnomon_tall_row(t, own), message->data, (size_t)(rows * line));
-        own += rows;
     }
     return GNOMON_OK;
 }
@@ -271,6 +351,15 @@ static void *place_of(const run *r, int64_t row)
     return may ? r->pass->place(r->pass->user, row) : NULL;
 }
 
+/* The next piece's rows, which nobody has read. */
+static void number_rows(gnomon_row_source *source, gnomon_piece *piece)
+{
+    *piece = (gnomon_piece){.row = source->row, .own = source->own};
+    piece->rows = gnomon_min(source->piece_rows, source->rows - source->row);
+    source->row += piece->rows;
+    source->own += piece->rows;
+}
+
 static gnomon_status make(void *user, int64_t segment, const void **data, int64_t *bytes)
 {
     run *r = user;
@@ -287,7 +376,10 @@ static gnomon_status make(void *user, int64_t segment, const void **data, int64_
     source->row = row;
     for (bool first = true; source->row < end; first = false) {
         gnomon_piece piece;
-        GNOMON_TRY(gnomon_row_source_next(source, &piece));
+        if (r->pass->unread)
+            number_rows(source, &piece);
+        else
+            GNOMON_TRY(gnomon_row_source_next(source, &piece));
         GNOMON_FAIL_IF(piece.rows == 0, source->ctx, GNOMON_ERROR_SHAPE,
                        GNOMON_ARG("rows.next") " gave fewer rows than in the first pass");
         GNOMON_TRY(r->pass->add(r->pass->user, &piece, row, first, result));
@@ -348,6 +440,87 @@ gnomon_status gnomon_row_pass_run(gnomon_row_source *source, const gnomon_row_pa
     if (status == GNOMON_OK) status = source->ranks == NULL ? run_alone(&r) : run_divided(&r);
     gnomon_free(source->ctx, r.buffer);
     return status;
+}
+
+/* ---- parts of sparse rows ---- */
+
+typedef struct part_run {
+    gnomon_row_source *source;
+    const gnomon_part_pass *pass;
+    /* of a pass that makes rows */
+    gnomon_status (*rows)(void *user);
+    void *user;
+    const gnomon_tall *out;
+    bool ran; /* on this rank */
+} part_run;
+
+static gnomon_status make_part(void *user, int64_t part, const void **data, int64_t *bytes)
+{
+    part_run *r = user;
+    if (part >= gnomon_parts_in_use(r->source)) return GNOMON_OK;
+    if (!r->ran) GNOMON_TRY(r->pass->run(r->pass->user, GNOMON_OK));
+    r->ran = true;
+    *data = r->pass->result(r->pass->user, (int)(part / r->source->ranks->comm.size));
+    *bytes = r->pass->bytes;
+    return GNOMON_OK;
+}
+
+static gnomon_status take_part(void *user, int64_t part, const void *data, int64_t bytes)
+{
+    const part_run *r = user;
+    GNOMON_FAIL_IF(bytes != r->pass->bytes, r->source->ctx, GNOMON_ERROR_DATA,
+                   "the result of part %" PRId64 " has a wrong length", part);
+    return r->pass->take(r->pass->user, (int)part, data, part % r->source->ranks->comm.size == 0);
+}
+
+gnomon_status gnomon_part_pass_run(gnomon_row_source *source, const gnomon_part_pass *pass,
+                                   gnomon_status status)
+{
+    part_run r = {.source = source, .pass = pass};
+    if (source->ranks != NULL) {
+        GNOMON_TRY(gnomon_row_step_ready(source, status));
+        return say(source,
+                   gnomon_comm_deal(source->ctx, &source->ranks->comm, make_part, take_part, &r));
+    }
+    GNOMON_TRY(pass->run(pass->user, status));
+    for (int part = 0; part < gnomon_parts_in_use(source); part++)
+        GNOMON_TRY(pass->take(pass->user, part, pass->result(pass->user, part), true));
+    return GNOMON_OK;
+}
+
+static gnomon_status make_rows(void *user, int64_t rank, const void **data, int64_t *bytes)
+{
+    part_run *r = user;
+    const gnomon_comm *comm = &r->source->ranks->comm;
+    if (rank >= comm->size) return GNOMON_OK;
+    if (r->source->own_rows > 0) GNOMON_TRY(r->rows(r->user));
+    *data = rank > 0 ? r->out->data : "";
+    *bytes =
+        rank > 0 ? r->source->own_rows * r->out->cols * (int64_t)gnomon_tall_size(r->out->f64) : 0;
+    return GNOMON_OK;
+}
+
+static gnomon_status take_rows(void *user, int64_t rank, const void *data, int64_t bytes)
+{
+    const part_run *r = user;
+    const gnomon_row_source *source = r->source;
+    const int64_t line = r->out->cols * (int64_t)gnomon_tall_size(r->out->f64);
+    if (rank == 0) return GNOMON_OK;
+    GNOMON_FAIL_IF(bytes != rows_of(source, (int)rank, source->ranks->comm.size) * line,
+                   source->ctx, GNOMON_ERROR_DATA,
+                   "the rows of rank %" PRId64 " have a wrong length", rank);
+    move_rows(source, (int)rank, r->out, (char *)(uintptr_t)data, true);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_part_rows_run(gnomon_row_source *source, gnomon_status (*rows)(void *user),
+                                   void *user, const gnomon_tall *out, gnomon_status status)
+{
+    part_run r = {.source = source, .rows = rows, .user = user, .out = out};
+    GNOMON_TRY(gnomon_row_step_ready(source, status));
+    if (source->ranks == NULL) return rows(user);
+    return say(source,
+               gnomon_comm_deal(source->ctx, &source->ranks->comm, make_rows, take_rows, &r));
 }
 
 typedef struct sum {

@@ -2,8 +2,8 @@
  *
  * Rows are cut into segments of whole pieces, by the shape alone. What a pass sums over rows is
  * summed for each segment apart, and then over the segments in ascending order: so ranks, to which
- * segments are dealt out in turn, change no bit. Sparse rows are in one process, and one segment:
- * the number of nonzeros tells where their pieces end.
+ * segments are dealt out in turn, change no bit. Sparse rows have parts in the place of segments
+ * (svd/row_source.h): the number of nonzeros tells where their pieces end.
  *
  * Rank 0 does all other work. Before a pass it tells the other ranks which it is, a step, and what
  * they need for it; they compute their segments, and rank 0 takes them. */
@@ -33,7 +33,14 @@ typedef enum gnomon_step_kind {
     /* of least squares */
     GNOMON_STEP_SWEEP = 8,
     GNOMON_STEP_SKETCH_COLUMNS = 9,
-    GNOMON_STEP_COPY = 10
+    GNOMON_STEP_COPY = 10,
+    /* of sparse rows, and of means */
+    GNOMON_STEP_MISFIT = 11,
+    GNOMON_STEP_NORMAL = 12,
+    GNOMON_STEP_MEANS = 13,
+    GNOMON_STEP_SPREAD = 14,
+    GNOMON_STEP_SQUARES = 15,
+    GNOMON_STEP_CENTERED = 16
 } gnomon_step_kind;
 
 /* What rank 0 tells the others; docs/reference/formats.md has what the numbers are. */
@@ -95,11 +102,40 @@ typedef struct gnomon_row_pass {
     gnomon_status (*take)(void *user, int64_t row, int64_t rows, const void *result, bool own);
     int64_t bytes, row_bytes; /* of the result, and of each row of the segment beside it */
     bool rows_in_place;       /* but not where the ranks don't serve: add puts rows elsewhere */
+    bool unread; /* of dense rows: add reads the piece's rows, which has their numbers alone */
 } gnomon_row_pass;
 
 /* status: how this rank fares so far; the first that is not OK is that of all. */
 gnomon_status gnomon_row_pass_run(gnomon_row_source *source, const gnomon_row_pass *pass,
                                   gnomon_status status);
+
+/* A pass over sparse rows: what it sums over the rows of each part. */
+typedef struct gnomon_part_pass {
+    void *user;
+    /* Goes through the rows that are here, unless status is not OK, which it returns then. */
+    gnomon_status (*run)(void *user, gnomon_status status);
+    /* The result of source->part[part] after that. */
+    const void *(*result)(void *user, int part);
+    /* Takes the result of a part of all, in ascending order; own: it is of a part that is here. */
+    gnomon_status (*take)(void *user, int part, const void *result, bool own);
+    int64_t bytes; /* of a result */
+} gnomon_part_pass;
+
+/* status: as for gnomon_row_pass_run. 'run' fails on this rank only: that becomes the status of
+ * all. */
+gnomon_status gnomon_part_pass_run(gnomon_row_source *source, const gnomon_part_pass *pass,
+                                   gnomon_status status);
+/* A pass that makes rows of 'out', of a matrix of all rows or, on the ranks that serve, of their
+ * own one behind the other: 'rows' makes those that are here, and those of the other ranks come to
+ * their places on rank 0. status: as above. */
+gnomon_status gnomon_part_rows_run(gnomon_row_source *source, gnomon_status (*rows)(void *user),
+                                   void *user, const gnomon_tall *out, gnomon_status status);
+/* Where the sparse row that is this rank's number 'own' lies in a tall matrix: serving ranks have
+ * their own rows of it only. */
+static inline int64_t gnomon_row_in_tall(const gnomon_row_source *source, int64_t own)
+{
+    return source->ranks == NULL || gnomon_row_serves(source) ? own : gnomon_place_of(source, own);
+}
 
 /* to += from, of the type that f64 tells. */
 void gnomon_row_pass_sum(gnomon_context *ctx, bool f64, int64_t count, const void *from, void *to);

@@ -73,6 +73,7 @@ static gnomon_status open_any(gnomon_context *ctx, const gnomon_matrix *matrix,
     source->stored = csr != NULL ? csr->dtype : (gnomon_dtype)0;
     source->piece_rows = csr != NULL ? MAX_ROWS : gnomon_row_source_piece_rows(source->cols);
     source->direct = matrix != NULL && blas_fits(matrix, f64);
+    gnomon_parts_have(source, 0, 1);
     return GNOMON_OK;
 }
 
@@ -84,10 +85,10 @@ gnomon_status gnomon_row_source_open(gnomon_context *ctx, const gnomon_matrix *m
 }
 
 gnomon_status gnomon_row_source_open_part(gnomon_context *ctx, const gnomon_matrix *matrix,
-                                          const gnomon_svd_rows *stream, bool f64,
-                                          gnomon_row_source *source)
+                                          const gnomon_csr *csr, const gnomon_svd_rows *stream,
+                                          bool f64, gnomon_row_source *source)
 {
-    return open_any(ctx, matrix, NULL, stream, f64, true, source);
+    return open_any(ctx, matrix, csr, stream, f64, true, source);
 }
 
 gnomon_status gnomon_row_source_open_sparse(gnomon_context *ctx, const gnomon_svd_sparse_rows *rows,
@@ -102,6 +103,7 @@ gnomon_status gnomon_row_source_open_sparse(gnomon_context *ctx, const gnomon_sv
     source->sparse = true;
     source->stored = rows->dtype;
     source->piece_rows = MAX_ROWS;
+    gnomon_parts_have(source, 0, 1);
     GNOMON_FAIL_IF(source->rows == 0 || source->cols == 0, ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("a") " is %" PRId64 " x %" PRId64 "; it must have rows and columns",
                    source->rows, source->cols);

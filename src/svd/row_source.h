@@ -12,7 +12,7 @@
 #include "linalg/tall.h"
 
 typedef struct gnomon_piece {
-    int64_t row, rows; /* rows 0: there are no more */
+    int64_t row, rows; /* rows 0: there are no more. Of sparse rows row is own */
     int64_t own;       /* the first one's number among those of this rank; alone: row */
     bool sparse;
     gnomon_matrix dense; /* of the work's type; one of the strides is 1, the other fits BLAS */
@@ -25,6 +25,15 @@ typedef struct gnomon_figures {
     double squares[GNOMON_FIGURES], most[GNOMON_FIGURES];
     int64_t count;
 } gnomon_figures;
+
+/* Sparse rows are in parts, which have chunks of so many rows by turns: chunk c is of part c %
+ * GNOMON_PARTS. What is summed over rows is summed for each part apart, and then over the parts in
+ * order, whether the parts are in one process or dealt out to ranks. */
+enum { GNOMON_PARTS = 4, GNOMON_CHUNK = 256 };
+typedef struct gnomon_part_figures {
+    gnomon_figures lanes;
+    int64_t nonzeros, longest;
+} gnomon_part_figures;
 
 /* What centring needs. */
 typedef struct gnomon_centering {
@@ -55,6 +64,7 @@ typedef struct gnomon_row_source {
     struct gnomon_row_ranks *ranks; /* that the rows are divided among; NULL: all are here */
     int64_t segment_rows;           /* svd/row_pass.h */
     int64_t own_rows;               /* of this rank */
+    int parts, part[GNOMON_PARTS];  /* of sparse rows: those that are here, ascending */
     bool f64;
     int64_t rows, cols; /* rows -1 until a source that did not know has come to its end */
     int64_t row;        /* where it stands */
@@ -79,11 +89,11 @@ typedef struct gnomon_row_source {
     int64_t buffer_numbers; /* of those, that there is room for */
 
     /* Of sparse rows, in memory or from a stream. Where their pieces end shows in no result: what
-     * is summed over rows goes on from piece to piece. */
+     * is summed over a part's rows goes on from piece to piece. */
     bool sparse;
     gnomon_dtype stored;       /* the type of their values */
     int64_t nonzeros, longest; /* of all rows, of the longest one; known after the scan */
-    gnomon_figures figures;    /* of the rows that were scanned so far */
+    gnomon_part_figures figures[GNOMON_PARTS]; /* of the rows that were scanned so far */
 
     /* Of the matrix less its columns' means (svd/center.h). Pieces of dense rows hold that; of
      * sparse rows the products do. */
@@ -104,8 +114,8 @@ int64_t gnomon_row_source_piece_rows(int64_t cols);
 /* Opens the rows of one of several ranks, of which there may be none; gnomon_row_ranks_begin is
  * next. */
 gnomon_status gnomon_row_source_open_part(gnomon_context *ctx, const gnomon_matrix *matrix,
-                                          const gnomon_svd_rows *stream, bool f64,
-                                          gnomon_row_source *source);
+                                          const gnomon_csr *csr, const gnomon_svd_rows *stream,
+                                          bool f64, gnomon_row_source *source);
 void gnomon_row_source_close(gnomon_row_source *source);
 /* Sparse rows that a caller hands in: gnomon_check_csr, and every index. */
 gnomon_status gnomon_row_source_check_csr(gnomon_context *ctx, const gnomon_csr *a,
@@ -131,6 +141,32 @@ gnomon_status gnomon_row_source_read(gnomon_row_source *source, int64_t row, int
 
 gnomon_status gnomon_row_source_rewind(gnomon_row_source *source);
 gnomon_status gnomon_row_source_next(gnomon_row_source *source, gnomon_piece *piece);
+/* The parts of sparse rows that one of so many ranks has. */
+static inline void gnomon_parts_have(gnomon_row_source *source, int rank, int size)
+{
+    source->parts = 0;
+    for (int part = rank; part < GNOMON_PARTS; part += size)
+        source->part[source->parts++] = part;
+}
+/* How many parts of all sparse rows have any. */
+static inline int gnomon_parts_in_use(const gnomon_row_source *source)
+{
+    const int64_t chunks = (source->rows + GNOMON_CHUNK - 1) / GNOMON_CHUNK;
+    return chunks < GNOMON_PARTS ? (int)chunks : GNOMON_PARTS;
+}
+/* Which of source->part the sparse row is in that is this rank's number 'own'; its number among all
+ * rows. */
+static inline int gnomon_part_of(const gnomon_row_source *source, int64_t own)
+{
+    return (int)(own / GNOMON_CHUNK % source->parts);
+}
+static inline int64_t gnomon_place_of(const gnomon_row_source *source, int64_t own)
+{
+    const int64_t chunk = own / GNOMON_CHUNK;
+    const int64_t place =
+        chunk / source->parts * GNOMON_PARTS + source->part[chunk % source->parts];
+    return place * GNOMON_CHUNK + own % GNOMON_CHUNK;
+}
 /* The next sparse rows as they are stored: any type, not scaled. */
 gnomon_status gnomon_row_source_next_stored(gnomon_row_source *source, gnomon_piece *piece);
 /* Whether rows come from a caller's functions. */
@@ -166,6 +202,11 @@ gnomon_status gnomon_row_source_apply_f64(gnomon_row_source *source, const gnomo
                                           const gnomon_tall *y);
 gnomon_status gnomon_row_source_adjoint_f64(gnomon_row_source *source, const gnomon_tall *q,
                                             const gnomon_tall *z);
+
+/* gnomon_panels_misfit; out: svd/panels.h. */
+struct gnomon_misfit;
+gnomon_status gnomon_row_source_misfit(gnomon_row_source *source, const gnomon_tall *q,
+                                       const gnomon_tall *u, const struct gnomon_misfit *out);
 
 /* *residual = |A - B C^T|_F of the scaled matrix, B: rows x s, C: cols x s. Dense sources only. */
 gnomon_status gnomon_row_source_residual(gnomon_row_source *source, const gnomon_tall *b,

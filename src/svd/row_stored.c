@@ -110,14 +110,16 @@ gnomon_status gnomon_row_source_next_stored(gnomon_row_source *s, gnomon_piece *
     memset(piece, 0, sizeof *piece);
     /* Within a pass too the work can be ended. */
     GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->passes, -1));
-    piece->row = s->row;
+    piece->row = piece->own = s->row;
     piece->sparse = true;
     if (s->sparse_stream != NULL) {
         GNOMON_TRY(next_of_sparse_stream(s, piece));
     } else {
-        piece->rows = rows_of_piece(s->csr, s->row, gnomon_min(s->piece_rows, s->rows - s->row));
+        const int64_t here = s->ranks != NULL ? s->own_rows : s->rows;
+        piece->rows = rows_of_piece(s->csr, s->row, gnomon_min(s->piece_rows, here - s->row));
         piece->csr = gnomon_csr_rows(s->csr, piece->row, piece->rows);
     }
     s->row += piece->rows;
+    s->own = s->row;
     return GNOMON_OK;
 }

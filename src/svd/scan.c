@@ -1,4 +1,5 @@
 /* The pass that scans every entry: finite, the largest, the sum of squares. */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -103,40 +104,50 @@ static gnomon_status fail_nonfinite(gnomon_row_source *s, const gnomon_piece *pi
         (void)gnomon_matrix_check_finite(s->ctx, &piece->dense, &row, &col);
     }
 found:
-    return gnomon_row_source_refuse(s, piece->row + row, col);
+    return gnomon_row_source_refuse(
+        s, piece->sparse ? gnomon_place_of(s, piece->own + row) : piece->row + row, col);
+}
+
+/* Sparse rows: the figures of their parts, of all so far. */
+static gnomon_status note_sparse(gnomon_row_source *s, const gnomon_piece *piece)
+{
+    const gnomon_csr *a = &piece->csr;
+    figures all = {0, 0};
+    for (int64_t from = 0, end; from < a->rows; from = end) {
+        const int64_t own = piece->own + from;
+        gnomon_part_figures *part = &s->figures[gnomon_part_of(s, own)];
+        end = gnomon_min(a->rows, from + GNOMON_CHUNK - own % GNOMON_CHUNK);
+        const int64_t first = a->offsets[from] - a->offsets[0];
+        const int64_t count = a->offsets[end] - a->offsets[from];
+        if (s->f64)
+            line_f64((const double *)a->values + first, count, &part->lanes);
+        else
+            line_f32((const float *)a->values + first, count, &part->lanes);
+        part->nonzeros += count;
+        for (int64_t i = from; i < end; i++)
+            part->longest = gnomon_max(part->longest, a->offsets[i + 1] - a->offsets[i]);
+    }
+    for (int part = 0; part < s->parts; part++)
+        add_lanes(&s->figures[part].lanes, &all);
+    return isnan(all.squares) || !isfinite(all.most) ? fail_nonfinite(s, piece) : GNOMON_OK;
 }
 
 static gnomon_status note(gnomon_row_source *s, const gnomon_piece *piece)
 {
     figures all = {0, 0};
-    if (piece->sparse) {
-        const gnomon_csr *a = &piece->csr;
-        const int64_t count = a->offsets[a->rows] - a->offsets[0];
-        if (s->f64)
-            line_f64(a->values, count, &s->figures);
-        else
-            line_f32(a->values, count, &s->figures);
-        s->nonzeros += count;
-        for (int64_t i = 0; i < a->rows; i++) {
-            const int64_t row = a->offsets[i + 1] - a->offsets[i];
-            s->longest = row > s->longest ? row : s->longest;
-        }
-        add_lanes(&s->figures, &all);
-        s->squares = 0; /* the lanes have all so far */
-    } else {
-        const gnomon_matrix *m = &piece->dense;
-        const int64_t lines = m->col_stride == 1 ? m->rows : m->cols;
-        const int64_t length = m->col_stride == 1 ? m->cols : m->rows;
-        scan l = {.piece = piece, .f64 = s->f64, .cuts = (length + LENGTH - 1) / LENGTH};
-        const int64_t tasks = (lines + LINES - 1) / LINES * l.cuts;
-        GNOMON_TRY(gnomon_alloc(s->ctx, tasks, sizeof *l.out, "sums of squares", &l.out));
-        gnomon_parallel(s->ctx, tasks, scan_part, &l);
-        for (int64_t i = 0; i < tasks; i++) {
-            all.squares += l.out[i].squares;
-            all.most = l.out[i].most <= all.most ? all.most : l.out[i].most;
-        }
-        gnomon_free(s->ctx, l.out);
+    if (piece->sparse) return note_sparse(s, piece);
+    const gnomon_matrix *m = &piece->dense;
+    const int64_t lines = m->col_stride == 1 ? m->rows : m->cols;
+    const int64_t length = m->col_stride == 1 ? m->cols : m->rows;
+    scan l = {.piece = piece, .f64 = s->f64, .cuts = (length + LENGTH - 1) / LENGTH};
+    const int64_t tasks = (lines + LINES - 1) / LINES * l.cuts;
+    GNOMON_TRY(gnomon_alloc(s->ctx, tasks, sizeof *l.out, "sums of squares", &l.out));
+    gnomon_parallel(s->ctx, tasks, scan_part, &l);
+    for (int64_t i = 0; i < tasks; i++) {
+        all.squares += l.out[i].squares;
+        all.most = l.out[i].most <= all.most ? all.most : l.out[i].most;
     }
+    gnomon_free(s->ctx, l.out);
     if (isnan(all.squares) || !isfinite(all.most)) return fail_nonfinite(s, piece);
     const double most = fmin(ldexp(all.most, s->exponent), DBL_MAX);
     if (most > s->largest) s->largest = most;
@@ -149,8 +160,6 @@ static gnomon_status scan_all(gnomon_row_source *s)
     gnomon_piece piece;
     s->largest = 0;
     s->squares = 0;
-    s->nonzeros = s->longest = 0;
-    s->figures = (gnomon_figures){.count = 0};
     GNOMON_TRY(gnomon_row_source_rewind(s));
     for (;;) {
         GNOMON_TRY(gnomon_row_source_next(s, &piece));
@@ -206,8 +215,62 @@ static gnomon_status scan_divided(gnomon_row_source *s)
     return GNOMON_OK;
 }
 
+/* ---- sparse rows: the figures of their parts ---- */
+
+static gnomon_status scan_parts(void *user, gnomon_status status)
+{
+    gnomon_row_source *s = user;
+    gnomon_piece piece;
+    memset(s->figures, 0, sizeof s->figures);
+    if (status == GNOMON_OK) status = gnomon_row_source_rewind(s);
+    while (status == GNOMON_OK) {
+        status = gnomon_row_source_next(s, &piece);
+        if (status != GNOMON_OK || piece.rows == 0) break;
+        status = note(s, &piece);
+    }
+    return status;
+}
+
+static const void *part_figures(void *user, int part)
+{
+    const gnomon_row_source *s = user;
+    return &s->figures[part];
+}
+
+static gnomon_status take_part(void *user, int part, const void *result, bool own)
+{
+    gnomon_row_source *s = user;
+    figures all = {0, s->squares};
+    gnomon_part_figures f;
+    (void)part;
+    (void)own;
+    memcpy(&f, result, sizeof f);
+    add_lanes(&f.lanes, &all);
+    s->squares = all.squares;
+    s->largest = fmax(s->largest, fmin(ldexp(all.most, s->exponent), DBL_MAX));
+    s->nonzeros += f.nonzeros;
+    s->longest = gnomon_max(s->longest, f.longest);
+    return GNOMON_OK;
+}
+
+static gnomon_status scan_sparse(gnomon_row_source *s)
+{
+    const gnomon_part_pass pass = {.user = s,
+                                   .run = scan_parts,
+                                   .result = part_figures,
+                                   .take = take_part,
+                                   .bytes = sizeof *s->figures};
+    s->largest = s->squares = 0;
+    s->nonzeros = s->longest = 0;
+    GNOMON_TRY(gnomon_row_step_tell(s, GNOMON_STEP_SCAN, NULL));
+    GNOMON_TRY(gnomon_part_pass_run(s, &pass, GNOMON_OK));
+    s->norm = sqrt(s->squares);
+    return GNOMON_OK;
+}
+
 static gnomon_status scan_once(gnomon_row_source *s)
 {
+    if (s->sparse) return scan_sparse(s);
     return gnomon_row_divided(s) ? scan_divided(s) : scan_all(s);
 }
 

@@ -320,14 +320,11 @@ static void return_result(gnomon_context *ctx, gnomon_svd *full, gnomon_svd *out
 /* ---- rows that are divided among ranks ---- */
 
 /* What one process does alone. */
-static gnomon_status check_divided(gnomon_factor *f, const gnomon_csr *csr,
-                                   const gnomon_svd_sparse_rows *sparse)
+static gnomon_status check_divided(gnomon_factor *f, const gnomon_svd_sparse_rows *sparse)
 {
-    GNOMON_FAIL_IF(csr != NULL || sparse != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("options.comm") " has several ranks; they take dense rows, not "
-                                              "sparse ones");
-    GNOMON_FAIL_IF(f->options.center, f->ctx, GNOMON_ERROR_UNSUPPORTED,
-                   GNOMON_ARG("options.comm") " has several ranks; they don't center rows");
+    GNOMON_FAIL_IF(sparse != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("options.comm") " has several ranks; each holds its sparse rows in "
+                                              "memory: gnomon_svd_csr takes them");
     GNOMON_FAIL_IF(f->options.single_pass, f->ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("options.comm") " has several ranks; they read rows several times, "
                                               "which single_pass rules out");
@@ -354,10 +351,12 @@ static gnomon_status open_source(gnomon_factor *f, const gnomon_matrix *matrix,
     const bool divided = ranks->comm.size > 1;
     gnomon_status status;
     if (divided) {
-        status = check_divided(f, csr, sparse);
+        status = check_divided(f, sparse);
         if (status == GNOMON_OK)
-            status = gnomon_row_source_open_part(f->ctx, matrix, stream, f->f64, &f->source);
+            status = gnomon_row_source_open_part(f->ctx, matrix, csr, stream, f->f64, &f->source);
         f->source.ctx = f->ctx;
+        f->source.centered = f->options.center;
+        f->source.standardized = f->options.standardize;
         status = begin_divided(f, ranks, status);
     } else if (sparse != NULL) {
         status = gnomon_row_source_open_sparse(f->ctx, sparse, f->f64, &f->source);

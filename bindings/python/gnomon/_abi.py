@@ -1438,6 +1438,7 @@ FUNCTIONS = {
     "gnomon_svd_options_init": lambda: (c.c_int, [c.POINTER(gnomon_svd_options), c.c_size_t]),
     "gnomon_svd_free": lambda: (None, [c.c_void_p, c.POINTER(gnomon_svd)]),
     "gnomon_svd_rank_rows": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), c.c_int64, c.c_int64, c.c_int64, c.POINTER(c.c_int64), c.POINTER(c.c_int64)]),
+    "gnomon_svd_rank_sparse_rows": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), c.c_int64, c.c_int64, c.POINTER(c.c_int64), c.POINTER(c.c_int64)]),
     "gnomon_svd_dense": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_svd_options), c.POINTER(gnomon_svd)]),
     "gnomon_svd_csr": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_csr), c.POINTER(gnomon_svd_options), c.POINTER(gnomon_svd)]),
     "gnomon_svd_stream": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_svd_rows), c.POINTER(gnomon_svd_options), c.POINTER(gnomon_svd)]),

@@ -207,13 +207,15 @@ static int solve_divided(cli_app *app, request *r, const char *const *inputs, cl
     r->options.comm = &app->comm;
     const int code = cli_rank_rows_hold(rows, inputs[0], a->info.dtype, budget, a);
     if (code >= 0) return code;
-    if (rows->streams) {
+    if (rows->is_sparse) {
+        status = gnomon_lstsq_csr(app->ctx, &rows->sparse, right, &r->options, out);
+    } else if (rows->streams) {
         const gnomon_svd_rows stream = cli_rank_rows_stream(rows, a->info.dtype);
         status = gnomon_lstsq_stream(app->ctx, &stream, right, &r->options, out);
     } else {
         status = gnomon_lstsq_dense(app->ctx, &a->dense, right, &r->options, out);
     }
-    facts->held = rows->streams ? "pieces" : "memory";
+    facts->held = rows->is_sparse ? "sparse" : rows->streams ? "pieces" : "memory";
     facts->read_seconds += rows->seconds;
     facts->solve_seconds = cli_seconds() - begin - rows->seconds;
     return cli_rank_rows_end(app, status, inputs[cli_error_about(app, "b")]);
@@ -345,6 +347,7 @@ static int work(cli_app *app, request *r, const char *const *inputs, cli_points 
                ? solve_divided(app, r, inputs, a, &o.right, o.budget, &o.rows, out, &facts)
                : solve(app, r, inputs, a, b, out, &facts);
     cli_bar_clear(app);
+    cli_rank_rows_drop(&o.rows);
     if (code >= 0) return code;
     return cli_rank_done(app, app->comm.rank == 0 ? finish(app, r, &facts) : -1);
 }

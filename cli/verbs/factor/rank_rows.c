@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define TRY(call)                                 \
     do {                                          \
@@ -14,6 +15,9 @@ static gnomon_status next_stretch(cli_rank_rows *r)
 {
     const cli_app *app = r->app;
     if (r->left > 0) return GNOMON_OK;
+    if (r->is_sparse)
+        return gnomon_svd_rank_sparse_rows(app->ctx, &app->comm, r->info->rows, r->stretch++,
+                                           &r->at, &r->left);
     return gnomon_svd_rank_rows(app->ctx, &app->comm, r->info->rows, r->info->cols, r->stretch++,
                                 &r->at, &r->left);
 }
@@ -51,8 +55,7 @@ static gnomon_status next(void *user, const gnomon_matrix *dst, int64_t *got)
 int cli_rank_rows_begin(cli_app *app, const char *path, const cli_points *p, cli_rank_rows *r)
 {
     *r = (cli_rank_rows){.app = app, .reader = p->reader, .info = &p->info};
-    if ((p->info.access & GNOMON_ACCESS_SPARSE) != 0)
-        return cli_usage(app, "--comm: %s has sparse rows; several ranks take dense ones", path);
+    r->is_sparse = (p->info.access & GNOMON_ACCESS_SPARSE) != 0;
     const int code = cli_comm_check_input(app, path, &p->info);
     if (code >= 0 || p->info.rows < 1 || p->info.cols < 1) return code;
     for (;;) {
@@ -90,10 +93,89 @@ static int load(cli_rank_rows *r, const char *path, gnomon_dtype dtype, cli_poin
     return -1;
 }
 
+void cli_rank_rows_drop(cli_rank_rows *r)
+{
+    free(r->offsets);
+    free(r->indices);
+    free(r->values);
+    r->offsets = r->indices = NULL;
+    r->values = NULL;
+}
+
+/* Room for so many entries more. */
+static int grow(cli_rank_rows *r, int64_t have, int64_t more)
+{
+    const int64_t size = (int64_t)gnomon_dtype_size(r->sparse.dtype);
+    if (more <= r->room - have) return 1;
+    const int64_t room = r->room + r->room / 2 > have + more ? r->room + r->room / 2 : have + more;
+    int64_t *indices = realloc(r->indices, cli_bytes(room, sizeof *indices));
+    if (indices != NULL) r->indices = indices;
+    char *values = realloc(r->values, cli_bytes(room, size));
+    if (values != NULL) r->values = values;
+    if (indices == NULL || values == NULL) return 0;
+    r->room = room;
+    return 1;
+}
+
+/* The rows [r->at, ...) of a stretch, or some of them, behind those that are there. */
+static gnomon_status append(cli_rank_rows *r, int *no_room)
+{
+    gnomon_csr some, *all = &r->sparse;
+    const int64_t have = all->rows > 0 ? r->offsets[all->rows] : 0;
+    const size_t size = gnomon_dtype_size(all->dtype);
+    TRY(gnomon_reader_seek(r->reader, r->at));
+    TRY(gnomon_reader_next_csr(r->reader, r->left, INT64_MAX / 16, &some));
+    const int64_t count = some.rows > 0 ? some.offsets[some.rows] - some.offsets[0] : 0;
+    *no_room = !grow(r, have, count);
+    if (*no_room || some.rows == 0) return GNOMON_OK;
+    memcpy(r->indices + have, some.indices, (size_t)count * sizeof *r->indices);
+    memcpy(r->values + (size_t)have * size, some.values, (size_t)count * size);
+    for (int64_t i = 1; i <= some.rows; i++)
+        r->offsets[all->rows + i] = have + some.offsets[i] - some.offsets[0];
+    all->rows += some.rows;
+    r->at += some.rows;
+    r->left -= some.rows;
+    return cli_interrupted() ? GNOMON_ERROR_CANCELLED : GNOMON_OK;
+}
+
+static int load_sparse(cli_rank_rows *r, const char *path, int64_t budget)
+{
+    cli_app *app = r->app;
+    gnomon_csr first;
+    int no_room = 0;
+    const double before = cli_seconds();
+    gnomon_status status = gnomon_reader_seek(r->reader, 0);
+    if (status == GNOMON_OK) status = gnomon_reader_next_csr(r->reader, 1, 1, &first);
+    if (status != GNOMON_OK) return cli_fail_status(app, status);
+    r->sparse = (gnomon_csr){.cols = r->info->cols, .dtype = first.dtype};
+    r->offsets = calloc((size_t)r->rows + 1, sizeof *r->offsets);
+    no_room = r->offsets == NULL || !grow(r, 0, 1);
+    while (!no_room && r->sparse.rows < r->rows) {
+        const int64_t had = r->sparse.rows;
+        status = next_stretch(r);
+        if (status == GNOMON_OK) status = append(r, &no_room);
+        if (status != GNOMON_OK) return cli_fail_status(app, status);
+        if (!no_room && r->sparse.rows == had)
+            return cli_fail(app, CLI_EXIT_DATA, "%s: has become shorter", path);
+        /* as one process: half for what the work takes */
+        if (24.0 * (double)r->offsets[r->sparse.rows] > 0.5 * (double)budget)
+            return cli_points_too_large(app, path, 2.0 * (double)app->memory);
+    }
+    if (no_room)
+        return cli_fail(app, CLI_EXIT_MEMORY, "%s: out of memory for %lld points", path,
+                        (long long)r->rows);
+    r->sparse.offsets = r->offsets;
+    r->sparse.indices = r->indices;
+    r->sparse.values = r->values;
+    r->seconds += cli_seconds() - before;
+    return -1;
+}
+
 int cli_rank_rows_hold(cli_rank_rows *r, const char *path, gnomon_dtype dtype, int64_t budget,
                        cli_points *p)
 {
     cli_app *app = r->app;
+    if (r->is_sparse) return cli_comm_agree(app, load_sparse(r, path, budget));
     const double bytes = (double)r->rows * (double)r->info->cols * (double)gnomon_dtype_size(dtype);
     /* all ranks read in the same way: rank 0 has as many rows as any */
     r->streams = bytes > 0.5 * (double)budget;

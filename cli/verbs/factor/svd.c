@@ -177,10 +177,9 @@ static int check(cli_app *app, request *r, const char *input)
                               "standard deviations first: leave out one of them");
     if (r->block_given && !r->tolerance_given)
         return cli_usage(app, "--block requires --tolerance");
-    if (app->comm_name != NULL &&
-        (r->options.single_pass || r->options.center || r->options.standardize))
-        return cli_usage(app, "--comm: several ranks read rows as they are, several times: leave "
-                              "out --center, --standardize and --single-pass");
+    if (app->comm_name != NULL && r->options.single_pass)
+        return cli_usage(app, "--comm: several ranks read their rows several times: leave out "
+                              "--single-pass");
     int code = cli_sketch_check(app, &r->sketch);
     if (code < 0) code = cli_check_told(app, r->output != NULL || r->plot != NULL);
     if (code >= 0) return code;
@@ -225,24 +224,35 @@ static int comes_in_pieces(cli_app *app, const request *r, const char *path,
     return bytes + held > budget;
 }
 
+/* The type in which dense rows are handed over: means are taken of the numbers as they are stored,
+ * whatever the work's type. */
+static gnomon_dtype held_type(const request *r, const gnomon_data_info *info)
+{
+    const gnomon_dtype stored = cli_work_dtype(0, info);
+    return r->options.center && stored == GNOMON_F64 ? GNOMON_F64
+                                                     : cli_work_dtype(r->output_dtype, info);
+}
+
 /* The same on one of several ranks, with its own rows. */
 static int factor_divided(cli_app *app, request *r, const char *path, cli_points *p,
                           cli_rank_rows *rows, gnomon_svd *svd, cli_svd_facts *facts)
 {
-    const gnomon_dtype dtype = cli_work_dtype(r->output_dtype, &p->info);
+    const gnomon_dtype held = held_type(r, &p->info);
     const double begin = cli_seconds();
     gnomon_status status;
-    r->options.dtype = dtype;
+    r->options.dtype = cli_work_dtype(r->output_dtype, &p->info);
     r->options.comm = &app->comm;
-    const int code = cli_rank_rows_hold(rows, path, dtype, app->memory - CLI_OVERHEAD_BYTES, p);
+    const int code = cli_rank_rows_hold(rows, path, held, app->memory - CLI_OVERHEAD_BYTES, p);
     if (code >= 0) return code;
-    if (rows->streams) {
-        const gnomon_svd_rows stream = cli_rank_rows_stream(rows, dtype);
+    if (rows->is_sparse) {
+        status = gnomon_svd_csr(app->ctx, &rows->sparse, &r->options, svd);
+    } else if (rows->streams) {
+        const gnomon_svd_rows stream = cli_rank_rows_stream(rows, held);
         status = gnomon_svd_stream(app->ctx, &stream, &r->options, svd);
     } else {
         status = gnomon_svd_dense(app->ctx, &p->dense, &r->options, svd);
     }
-    facts->held = rows->streams ? "pieces" : "memory";
+    facts->held = rows->is_sparse ? "sparse" : rows->streams ? "pieces" : "memory";
     facts->read_seconds = rows->seconds;
     facts->svd_seconds = cli_seconds() - begin - rows->seconds;
     return cli_rank_rows_end(app, status, path);
@@ -255,9 +265,7 @@ static int factor(cli_app *app, request *r, const char *path, cli_points *p, gno
     int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
     const gnomon_dtype dtype = cli_work_dtype(r->output_dtype, &p->info);
     const int sparse = (p->info.access & GNOMON_ACCESS_SPARSE) != 0;
-    /* Means are taken of the numbers as they are stored, whatever the work's type. */
-    const gnomon_dtype stored = cli_work_dtype(0, &p->info);
-    const gnomon_dtype held = r->options.center && stored == GNOMON_F64 ? GNOMON_F64 : dtype;
+    const gnomon_dtype held = held_type(r, &p->info);
     const int can_seek = (p->info.access & GNOMON_ACCESS_SEEK) != 0;
     const double bytes = cli_dense_bytes(&p->info, held);
     const int streams = !sparse && (r->options.single_pass ||
@@ -355,6 +363,7 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
     code = app->comm.size > 1 ? factor_divided(app, r, path, p, &o.rows, svd, &facts)
                               : factor(app, r, path, p, svd, &facts);
     cli_bar_clear(app);
+    cli_rank_rows_drop(&o.rows);
     if (code >= 0) return code;
     return cli_rank_done(app, app->comm.rank == 0 ? finish(app, r, &facts) : -1);
 }

@@ -351,9 +351,6 @@ static void test_refusals(void **state)
     j.svd_options.rank = COLS + 1;
     all_fail(&j, GNOMON_ERROR_ARGUMENT, "rank");
     j.svd_options.rank = 2;
-    j.svd_options.center = 1;
-    all_fail(&j, GNOMON_ERROR_UNSUPPORTED, "center");
-    j.svd_options.center = 0;
     j.svd_options.single_pass = 1;
     all_fail(&j, GNOMON_ERROR_UNSUPPORTED, "single_pass");
     drop(&j);
