@@ -152,6 +152,7 @@ static gnomon_status count_own(void *user, int64_t piece, const void *data, int6
 /* What all ranks must have alike. */
 typedef struct terms {
     int64_t rows, cols, f64, stored; /* the type of sparse values; 0: dense rows */
+    int64_t centered, standardized;
 } terms;
 
 static gnomon_status check_terms(gnomon_row_source *source, const terms *t)
@@ -166,6 +167,10 @@ static gnomon_status check_terms(gnomon_row_source *source, const terms *t)
     GNOMON_FAIL_IF(t->stored != (int64_t)source->stored, source->ctx, GNOMON_ERROR_DTYPE,
                    GNOMON_ARG("a") " has %s rows on rank %d, and others on rank 0",
                    source->stored != 0 ? gnomon_dtype_name(source->stored) : "dense", comm->rank);
+    GNOMON_FAIL_IF(t->centered != source->centered || t->standardized != source->standardized,
+                   source->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("center") " or standardize is another on rank %d than on rank 0",
+                   comm->rank);
     source->rows = t->rows;
     source->segment_rows = segment_rows(t->rows, source->piece_rows);
     gnomon_parts_have(source, comm->rank, comm->size);
@@ -186,7 +191,8 @@ gnomon_status gnomon_row_ranks_begin(gnomon_row_source *source, gnomon_row_ranks
     GNOMON_TRY(gnomon_row_step_ready(source, status));
     census c = {ranks->comm.rank, ranks->comm.size, source->rows, 0};
     GNOMON_TRY(say(source, gnomon_comm_deal(source->ctx, &ranks->comm, tell_own, count_own, &c)));
-    terms t = {c.all, source->cols, source->f64, (int64_t)source->stored};
+    terms t = {c.all,           source->cols,         source->f64, (int64_t)source->stored,
+               source->centered, source->standardized};
     GNOMON_TRY(gnomon_row_step_share(source, &t, sizeof t));
     status = check_terms(source, &t);
     if (status == GNOMON_OK && t.rows == 0)

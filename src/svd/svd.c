@@ -320,8 +320,11 @@ static void return_result(gnomon_context *ctx, gnomon_svd *full, gnomon_svd *out
 /* ---- rows that are divided among ranks ---- */
 
 /* What one process does alone. */
-static gnomon_status check_divided(gnomon_factor *f, const gnomon_svd_sparse_rows *sparse)
+static gnomon_status check_divided(gnomon_factor *f, const gnomon_matrix *matrix,
+                                   const gnomon_svd_sparse_rows *sparse)
 {
+    GNOMON_FAIL_IF(matrix != NULL && matrix->memory != GNOMON_HOST, f->ctx, GNOMON_ERROR_DEVICE,
+                   GNOMON_ARG("a") " lies in a device's memory, and ranks factor on the CPU");
     GNOMON_FAIL_IF(sparse != NULL, f->ctx, GNOMON_ERROR_UNSUPPORTED,
                    GNOMON_ARG("options.comm") " has several ranks; each holds its sparse rows in "
                                               "memory: gnomon_svd_csr takes them");
@@ -351,7 +354,7 @@ static gnomon_status open_source(gnomon_factor *f, const gnomon_matrix *matrix,
     const bool divided = ranks->comm.size > 1;
     gnomon_status status;
     if (divided) {
-        status = check_divided(f, sparse);
+        status = check_divided(f, matrix, sparse);
         if (status == GNOMON_OK)
             status = gnomon_row_source_open_part(f->ctx, matrix, csr, stream, f->f64, &f->source);
         f->source.ctx = f->ctx;

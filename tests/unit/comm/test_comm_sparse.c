@@ -16,7 +16,7 @@
 
 #include <math.h>
 
-enum { NOTHING, OTHER_ROWS, OTHER_TYPE, DENSE };
+enum { NOTHING, OTHER_ROWS, OTHER_TYPE, OTHER_MEANS, DENSE };
 
 typedef struct job {
     gnomon_csr whole; /* without values: dense, from 'numbers' */
@@ -139,6 +139,7 @@ static gnomon_status run(gnomon_context *ctx, const gnomon_comm *comm, const job
     const gnomon_svd_rows rows = {p, p->dense.rows, j->cols, j->dtype, next, back};
     gnomon_svd_options o = j->options;
     o.comm = comm;
+    if (j->way == OTHER_MEANS && comm->rank == j->odd) o.center = o.standardize = !o.center;
     if (j->way == DENSE && comm->rank == j->odd) {
         memset(p->dense.data, 0, (size_t)(p->dense.rows * j->cols) * size_of(j->dtype));
         return gnomon_svd_dense(ctx, &p->dense, &o, svd);
@@ -465,6 +466,8 @@ static void test_failures(void **state)
         all_fail(&j, GNOMON_ERROR_SHAPE, "");
         j.way = OTHER_TYPE;
         all_fail(&j, GNOMON_ERROR_DTYPE, "");
+        j.way = OTHER_MEANS;
+        all_fail(&j, GNOMON_ERROR_ARGUMENT, "");
         j.way = DENSE; /* of rank 0, all others would be wrong */
         if (j.odd > 0) all_fail(&j, GNOMON_ERROR_DTYPE, "");
         j.way = NOTHING;
