@@ -77,23 +77,41 @@ static gnomon_status over_pieces(work *w, gnomon_task_fn fn, int64_t tasks)
     }
 }
 
-static gnomon_status make_data(const work *w, int parts)
+/* Room for so many parts of a group of panels, which one group has after the other. */
+typedef struct room {
+    char *data;
+    int parts;
+} room;
+
+/* Bytes of a part of the panel. */
+static int64_t bytes_of(const gnomon_row_source *source, const panel *p)
 {
-    for (int64_t i = 0; i < w->count; i++) {
-        for (int part = 0; part < parts; part++)
-            GNOMON_TRY(gnomon_alloc(w->source->ctx, gnomon_times(w->source->cols, LANES),
-                                    gnomon_tall_size(w->panels[i].f64), "columns of a product",
-                                    &w->panels[i].data[part]));
+    return gnomon_times(source->cols, LANES * (int64_t)gnomon_tall_size(p->f64));
+}
+
+static gnomon_status make_room(const gnomon_row_source *source, const panel *panels, int64_t count,
+                               int64_t group, int parts, room *r)
+{
+    int64_t most = 0, bytes = 0;
+    r->parts = parts;
+    for (int64_t i = 0; i < count; i++) {
+        bytes = gnomon_plus(i % group > 0 ? bytes : 0, bytes_of(source, &panels[i]));
+        most = bytes < 0 || bytes > most ? bytes : most;
+        if (bytes < 0) break;
     }
+    bytes = gnomon_times(most, parts);
+    GNOMON_TRY(gnomon_alloc(source->ctx, bytes, 1, "columns of a product", &r->data));
+    if (r->data != NULL) gnomon_expect_use(source->ctx, r->data, bytes);
     return GNOMON_OK;
 }
 
-static void drop_data(const work *w)
+static void give_room(const room *r, const work *w)
 {
+    char *at = r->data;
     for (int64_t i = 0; i < w->count; i++) {
-        for (int part = 0; part < GNOMON_PARTS; part++) {
-            gnomon_free(w->source->ctx, w->panels[i].data[part]);
-            w->panels[i].data[part] = NULL;
+        for (int part = 0; part < r->parts; part++) {
+            w->panels[i].data[part] = at;
+            at += bytes_of(w->source, &w->panels[i]);
         }
     }
 }
@@ -168,18 +186,17 @@ static gnomon_status apply_all(void *user)
     work w = {.source = source, .kernels = gnomon_context_kernels(source->ctx)};
     const int64_t group = source->csr == NULL ? all->count : 1;
     const int64_t before = source->passes;
-    gnomon_status status = GNOMON_OK;
+    room r = {0};
+    gnomon_status status = make_room(source, all->panels, all->count, group, 1, &r);
     for (int64_t first = 0; first < all->count && status == GNOMON_OK; first += group) {
         w.panels = all->panels + first;
         w.count = gnomon_min(group, all->count - first);
-        status = make_data(&w, 1);
+        give_room(&r, &w);
         source->passes = before;
-        if (status == GNOMON_OK) {
-            gnomon_parallel(source->ctx, gnomon_ceil_div(source->cols, SLAB), fill_slab, &w);
-            status = over_pieces(&w, apply_rows, 0);
-        }
-        drop_data(&w);
+        gnomon_parallel(source->ctx, gnomon_ceil_div(source->cols, SLAB), fill_slab, &w);
+        status = over_pieces(&w, apply_rows, 0);
     }
+    gnomon_free(source->ctx, r.data);
     return status;
 }
 
@@ -361,7 +378,6 @@ static void swap_data(const work *w)
 static gnomon_status sum_group(work *w, bool together)
 {
     const int parts = gnomon_parts_in_use(w->source);
-    GNOMON_TRY(make_data(w, together || parts < 2 ? parts : 2));
     GNOMON_TRY(sum_parts(w, 0, together ? parts : 1));
     for (int part = 1; part < parts; part++) {
         if (together) {
@@ -382,7 +398,7 @@ double gnomon_panels_parts(gnomon_context *ctx, double rows, double bytes)
     return parts * bytes <= 0.125 * (double)gnomon_memory_limit(ctx) ? parts : fmin(parts, 2);
 }
 
-static double bytes_of(const gnomon_row_source *source, const panel *panels, int64_t count)
+static double bytes_of_all(const gnomon_row_source *source, const panel *panels, int64_t count)
 {
     double bytes = 0;
     for (int64_t i = 0; i < count; i++)
@@ -395,24 +411,27 @@ static double bytes_of(const gnomon_row_source *source, const panel *panels, int
 static gnomon_status adjoin_alone(gnomon_row_source *source, panel *panels, int64_t count)
 {
     work w = {.source = source, .kernels = gnomon_context_kernels(source->ctx)};
-    const int64_t parts = gnomon_parts_in_use(source),
-                  threads = gnomon_context_threads(source->ctx);
+    const int parts = gnomon_parts_in_use(source);
+    const int64_t threads = gnomon_context_threads(source->ctx);
     const int64_t group =
         source->csr == NULL ? count : gnomon_min(count, gnomon_ceil_div(threads, parts));
     const bool together = source->csr != NULL ||
                           gnomon_panels_parts(source->ctx, (double)source->rows,
-                                              bytes_of(source, panels, count)) >= (double)parts;
+                                              bytes_of_all(source, panels, count)) >= (double)parts;
     const int64_t before = source->passes;
-    gnomon_status status = GNOMON_OK;
+    room r = {0};
+    gnomon_status status =
+        make_room(source, panels, count, group, together || parts < 2 ? parts : 2, &r);
     for (int64_t first = 0; first < count && status == GNOMON_OK; first += group) {
         w.panels = panels + first;
         w.count = gnomon_min(group, count - first);
+        give_room(&r, &w);
         source->passes = before;
         status = sum_group(&w, together);
         source->passes = before + 1;
         if (status == GNOMON_OK) gnomon_parallel(source->ctx, w.count, end_sums, &w);
-        drop_data(&w);
     }
+    gnomon_free(source->ctx, r.data);
     return status;
 }
 

@@ -191,8 +191,12 @@ gnomon_status gnomon_row_ranks_begin(gnomon_row_source *source, gnomon_row_ranks
     GNOMON_TRY(gnomon_row_step_ready(source, status));
     census c = {ranks->comm.rank, ranks->comm.size, source->rows, 0};
     GNOMON_TRY(say(source, gnomon_comm_deal(source->ctx, &ranks->comm, tell_own, count_own, &c)));
-    terms t = {c.all,           source->cols,         source->f64, (int64_t)source->stored,
-               source->centered, source->standardized};
+    terms t = {c.all,
+               source->cols,
+               source->f64,
+               (int64_t)source->stored,
+               source->centered,
+               source->standardized};
     GNOMON_TRY(gnomon_row_step_share(source, &t, sizeof t));
     status = check_terms(source, &t);
     if (status == GNOMON_OK && t.rows == 0)
