@@ -263,7 +263,8 @@ GNOMON_API gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct 
 
 /* The same of sparse rows, of any number of columns. Stretches are 256 rows: stretch 0, 4, 8, ...
  * of all is the first of four parts, 1, 5, 9, ... the second, and so on, and the parts are dealt
- * out in turn, so that a fifth rank has none. Not collective. Errors: ARGUMENT. */
+ * out in turn, so that a fifth rank has none. Not collective.
+ * Errors: ARGUMENT. */
 GNOMON_API gnomon_status gnomon_svd_rank_sparse_rows(gnomon_context *ctx,
                                                      const struct gnomon_comm *comm, int64_t rows,
                                                      int64_t stretch, int64_t *first,

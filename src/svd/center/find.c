@@ -1,13 +1,11 @@
-/* The columns' means, and rows less them. */
-#include "svd/center.h"
+/* The columns' means and standard deviations, by one process or by several ranks. */
+#include "svd/center/parts.h"
 
 #include "base/arithmetic.h"
-#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "points/rows.h"
-#include "project/job.h"
 #include "svd/row_pass.h"
 
 #include <float.h>
@@ -16,177 +14,10 @@
 #include <string.h>
 
 enum {
-    READ_NUMBERS = 1 << 17, /* that are read at a time, but at least so many rows: */
-    READ_ROWS = 16,
-    SUM_ROWS = 256, /* in a part of a sum */
-    SUM_COLS = 512,
-    PART_COLS = 16384,   /* columns of a row that a task subtracts */
     SPREAD_COLS = 64,    /* that a task sums the squares of */
     SQUARED_ROWS = 4096, /* sparse ones, whose squares are summed at a time */
-    COLS = 8,            /* of a tall matrix that a task sums */
-    OVERFLOWING = 64,    /* bits that sums beyond the range are taken down by */
-    SUM_FIGURES = 3      /* behind the sums of columns */
+    OVERFLOWING = 64     /* bits that sums beyond the range are taken down by */
 };
-
-static int64_t read_rows(const gnomon_row_source *s)
-{
-    int64_t rows = s->piece_rows;
-    while (rows > READ_ROWS && rows > READ_NUMBERS / s->cols)
-        rows /= 2;
-    return rows;
-}
-
-void gnomon_center_close(gnomon_row_source *s)
-{
-    gnomon_centering *c = &s->center;
-    if (c->offset != c->mean) gnomon_free(s->ctx, c->offset);
-    gnomon_free(s->ctx, c->mean);
-    gnomon_free(s->ctx, c->scale);
-    gnomon_free(s->ctx, c->rows);
-    gnomon_free(s->ctx, c->sums);
-    gnomon_free(s->ctx, c->parts);
-    gnomon_free(s->ctx, c->so_far);
-    c->offset = c->scale = c->mean = c->rows = c->sums = c->parts = c->so_far = NULL;
-}
-
-gnomon_status gnomon_center_open(gnomon_row_source *s)
-{
-    gnomon_centering *c = &s->center;
-    const int64_t cols = s->cols, capacity = read_rows(s);
-    if (c->sums != NULL) return GNOMON_OK;
-    c->capacity = capacity;
-    c->group = gnomon_min(SUM_ROWS, capacity);
-    GNOMON_TRY(gnomon_alloc(s->ctx, cols, sizeof *c->mean, "the mean", &c->mean));
-    c->offset = c->mean;
-    GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_plus(gnomon_times(2, cols), SUM_FIGURES),
-                                 sizeof *c->sums, "sums of the columns", &c->sums));
-    const bool elsewhere = s->matrix != NULL && s->matrix->memory != GNOMON_HOST;
-    if (s->sparse || elsewhere) return GNOMON_OK;
-    GNOMON_TRY(gnomon_alloc(s->ctx, gnomon_times(capacity, cols), sizeof *c->rows,
-                            "rows to be centred", &c->rows));
-    return gnomon_alloc(s->ctx, gnomon_times(2 * gnomon_ceil_div(capacity, SUM_ROWS), cols),
-                        sizeof *c->parts, "sums of the columns", &c->parts);
-}
-
-/* ---- sums as pairs of numbers ---- */
-
-/* (*high, *low) += x */
-static inline void add(double x, double *high, double *low)
-{
-    const double sum = *high + x, rest = sum - *high;
-    *low += (*high - (sum - rest)) + (x - rest);
-    *high = sum;
-}
-
-/* (high + low) / count, rounded once but for ties. */
-static double quotient(double high, double low, double count)
-{
-    const double sum = high + low, rest = low - (sum - high), q = sum / count;
-    return q + (fma(-q, count, sum) + rest) / count;
-}
-
-typedef struct rows_task {
-    gnomon_row_source *s;
-    int64_t row, rows, at; /* of the matrix; how many; where in the buffer */
-    int64_t cuts;          /* of a row's, or the columns' */
-    int64_t each;          /* rows of a task */
-    bool reads;
-    int shift; /* sums are of the numbers times 2^-shift */
-    const double *about;
-    double *squares; /* one a task */
-} rows_task;
-
-static void sum_part(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const rows_task *t = arg;
-    const gnomon_centering *c = &t->s->center;
-    const int64_t cols = t->s->cols, group = task / t->cuts, col = task % t->cuts * SUM_COLS;
-    const int64_t end = gnomon_min((group + 1) * SUM_ROWS, t->rows),
-                  count = gnomon_min(SUM_COLS, cols - col);
-    const double factor = ldexp(1.0, -t->shift);
-    double *high = c->parts + 2 * group * cols + col, *low = high + cols;
-    memset(high, 0, (size_t)count * sizeof *high);
-    memset(low, 0, (size_t)count * sizeof *low);
-    for (int64_t i = group * SUM_ROWS; i < end; i++) {
-        const double *x = c->rows + i * cols + col;
-        for (int64_t j = 0; j < count; j++)
-            add(factor * x[j], &high[j], &low[j]);
-    }
-}
-
-/* c->parts: the sums of every SUM_ROWS of the rows at hand. */
-static void sum_rows(gnomon_row_source *s, int64_t rows, int shift)
-{
-    rows_task t = {
-        .s = s, .rows = rows, .cuts = gnomon_ceil_div(s->cols, SUM_COLS), .shift = shift};
-    gnomon_parallel(s->ctx, gnomon_ceil_div(rows, SUM_ROWS) * t.cuts, sum_part, &t);
-}
-
-/* sums (two times cols) += the parts of so many rows. */
-static void add_parts(const gnomon_row_source *s, int64_t rows, double *sums)
-{
-    const int64_t cols = s->cols;
-    for (int64_t group = 0; group < gnomon_ceil_div(rows, SUM_ROWS); group++) {
-        const double *high = s->center.parts + 2 * group * cols, *low = high + cols;
-        for (int64_t j = 0; j < cols; j++) {
-            add(high[j], &sums[j], &sums[cols + j]);
-            sums[cols + j] += low[j];
-        }
-    }
-}
-
-/* ---- dense rows ---- */
-
-static void read_row(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const rows_task *t = arg;
-    const int64_t cols = t->s->cols;
-    gnomon_row_as_f64(t->s->matrix, t->row + task, 0, cols, t->s->center.rows + task * cols);
-}
-
-/* center.rows = the rows from 'row' on, as many as there are up to 'rows'. */
-static gnomon_status read_some(gnomon_row_source *s, int64_t row, int64_t rows, int64_t *got)
-{
-    GNOMON_TRY(gnomon_progress(s->ctx, "passes", s->passes, -1));
-    if (s->stream != NULL)
-        return gnomon_row_source_read(s, row, rows, GNOMON_F64, s->center.rows, got);
-    rows_task t = {.s = s, .row = row};
-    *got = gnomon_min(rows, s->rows - row);
-    gnomon_parallel(s->ctx, *got, read_row, &t);
-    return GNOMON_OK;
-}
-
-static void check_row(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const rows_task *t = arg;
-    const int64_t cols = t->s->cols;
-    const double *x = t->s->center.rows + task * cols;
-    double most = 0;
-    for (int64_t j = 0; j < cols; j++)
-        most = fmax(most, isfinite(x[j]) ? fabs(x[j]) : INFINITY);
-    t->squares[task] = most;
-}
-
-/* The largest magnitude of the rows at hand. */
-static gnomon_status check_rows(gnomon_row_source *s, int64_t row, int64_t rows, double *largest)
-{
-    rows_task t = {.s = s};
-    GNOMON_TRY(gnomon_alloc(s->ctx, rows, sizeof *t.squares, "magnitudes", &t.squares));
-    gnomon_parallel(s->ctx, rows, check_row, &t);
-    int64_t bad = -1, col = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        if (isinf(t.squares[i]) && bad < 0) bad = i;
-        *largest = fmax(*largest, t.squares[i]);
-    }
-    gnomon_free(s->ctx, t.squares);
-    if (bad < 0) return GNOMON_OK;
-    while (isfinite(s->center.rows[bad * s->cols + col]))
-        col++;
-    return gnomon_row_source_refuse(s, row + bad, col);
-}
 
 /* One piece: what a pass over dense rows finds of it, to a result of its own. Pieces' results are
  * joined in order. */
@@ -207,7 +38,7 @@ static gnomon_status pass_piece(const dense_pass *p, int64_t own, int64_t row, i
     for (*got = 0; *got < rows;) {
         const int64_t most = gnomon_min(p->s->center.capacity, rows - *got);
         int64_t some = 0;
-        GNOMON_TRY(read_some(p->s, own + *got, most, &some));
+        GNOMON_TRY(gnomon_center_read(p->s, own + *got, most, &some));
         if (some == 0) return GNOMON_OK;
         GNOMON_TRY(p->add(p, row + *got, some, result));
         *got += some;
@@ -279,9 +110,9 @@ static gnomon_status run_dense(dense_pass *p, gnomon_status status)
 /* Of columns' sums, and behind them the largest magnitude. */
 static gnomon_status add_sums(const dense_pass *p, int64_t row, int64_t rows, double *result)
 {
-    GNOMON_TRY(check_rows(p->s, row, rows, &result[2 * p->s->cols]));
-    sum_rows(p->s, rows, p->shift);
-    add_parts(p->s, rows, result);
+    GNOMON_TRY(gnomon_center_check(p->s, row, rows, &result[2 * p->s->cols]));
+    gnomon_center_sum(p->s, rows, p->shift);
+    gnomon_center_add(p->s, rows, result);
     return GNOMON_OK;
 }
 
@@ -289,7 +120,7 @@ static gnomon_status add_sums(const dense_pass *p, int64_t row, int64_t rows, do
 static void join_sums(int64_t cols, const double *from, double *to)
 {
     for (int64_t j = 0; j < cols; j++) {
-        add(from[j], &to[j], &to[cols + j]);
+        gnomon_pair_add(from[j], &to[j], &to[cols + j]);
         to[cols + j] += from[cols + j];
     }
 }
@@ -307,7 +138,7 @@ static gnomon_status sum_dense(gnomon_row_source *s, int shift, double *total, g
     dense_pass p = {.s = s,
                     .add = add_sums,
                     .join = join_dense_sums,
-                    .numbers = 2 * s->cols + SUM_FIGURES,
+                    .numbers = 2 * s->cols + GNOMON_SUM_FIGURES,
                     .shift = shift,
                     .total = total};
     return run_dense(&p, status);
@@ -321,7 +152,7 @@ static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *total,
 static gnomon_status sum_all(gnomon_row_source *s, int shift, double *total)
 {
     const int64_t numbers[6] = {shift};
-    memset(total, 0, (size_t)(2 * s->cols + SUM_FIGURES) * sizeof *total);
+    memset(total, 0, (size_t)(2 * s->cols + GNOMON_SUM_FIGURES) * sizeof *total);
     GNOMON_TRY(gnomon_row_step_tell(s, GNOMON_STEP_MEANS, numbers));
     return s->sparse ? sum_sparse(s, shift, total, GNOMON_OK)
                      : sum_dense(s, shift, total, GNOMON_OK);
@@ -349,217 +180,8 @@ static gnomon_status find(gnomon_row_source *s)
         c->mean[j] =
             s->rows == 0
                 ? 0
-                : ldexp(quotient(c->sums[j], c->sums[s->cols + j], (double)s->rows), shift);
-    return GNOMON_OK;
-}
-
-/* What differences of two finite numbers are taken times so that they are finite. */
-static double halving(const gnomon_row_source *s)
-{
-    return s->center.halved ? 0.5 : 1;
-}
-
-static double over(double x, double by)
-{
-    return by > 0 ? x / by : 0;
-}
-
-/* out = (x - mean) * factor, or over the scale unless that is NULL, by one rounding from fp64. */
-#define DEFINE_LESS_MEAN(name, from, to)                                                      \
-    static void name(const void *x, const double *mean, const double *scale, double factor,   \
-                     int64_t count, void *out)                                                \
-    {                                                                                         \
-        const from *in = x;                                                                   \
-        to *less = out;                                                                       \
-        for (int64_t j = 0; scale == NULL && j < count; j++)                                  \
-            less[j] = (to)(factor * (double)in[j] - factor * mean[j]);                        \
-        for (int64_t j = 0; scale != NULL && j < count; j++)                                  \
-            less[j] = (to)over(factor * (double)in[j] - factor * mean[j], factor * scale[j]); \
-    }
-
-DEFINE_LESS_MEAN(f32_from_f32, float, float)
-DEFINE_LESS_MEAN(f32_from_f64, double, float)
-DEFINE_LESS_MEAN(f64_from_f32, float, double)
-DEFINE_LESS_MEAN(f64_from_f64, double, double)
-
-/* Whether rows of the matrix can be read where they lie. */
-static bool lies_well(const gnomon_row_source *s)
-{
-    const gnomon_matrix *m = s->matrix;
-    return m != NULL && m->col_stride == 1 && (m->dtype == GNOMON_F32 || m->dtype == GNOMON_F64);
-}
-
-static void subtract_part(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const rows_task *t = arg;
-    const gnomon_row_source *s = t->s;
-    const gnomon_centering *c = &s->center;
-    const int64_t col = task % t->cuts * PART_COLS, count = gnomon_min(PART_COLS, s->cols - col);
-    const int64_t first = task / t->cuts * t->each, end = gnomon_min(first + t->each, t->rows);
-    const double *const scale = s->standardized ? c->scale + col : NULL;
-    const double factor = s->standardized ? halving(s) : ldexp(1.0, -s->exponent);
-    const bool direct = t->reads && lies_well(s);
-    const bool f32 = direct && s->matrix->dtype == GNOMON_F32;
-    for (int64_t row = first; row < end; row++) {
-        const void *x = c->rows + row * s->cols + col;
-        char *out =
-            (char *)s->buffer + ((t->at + row) * s->cols + col) * (int64_t)gnomon_tall_size(s->f64);
-        if (direct)
-            x = (const char *)gnomon_row_at(s->matrix, t->row + row) +
-                col * (int64_t)gnomon_dtype_size(s->matrix->dtype);
-        else if (t->reads)
-            gnomon_row_as_f64(s->matrix, t->row + row, col, count, c->rows + row * s->cols + col);
-        if (s->f64)
-            (f32 ? f64_from_f32 : f64_from_f64)(x, c->mean + col, scale, factor, count, out);
-        else
-            (f32 ? f32_from_f32 : f32_from_f64)(x, c->mean + col, scale, factor, count, out);
-    }
-}
-
-/* The buffer's rows from 'at' on = so many rows less the mean, of the matrix ('reads': from 'row'
- * on), or those at hand. */
-static void subtract(gnomon_row_source *s, bool reads, int64_t row, int64_t rows, int64_t at)
-{
-    const int64_t each = s->cols < PART_COLS ? PART_COLS / s->cols : 1;
-    rows_task t = {.s = s,
-                   .row = row,
-                   .rows = rows,
-                   .at = at,
-                   .each = gnomon_min(each, SUM_ROWS),
-                   .reads = reads,
-                   .cuts = gnomon_ceil_div(s->cols, PART_COLS)};
-    gnomon_parallel(s->ctx, gnomon_ceil_div(rows, t.each) * t.cuts, subtract_part, &t);
-}
-
-/* ---- rows that are read once ---- */
-
-static void square_part(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const rows_task *t = arg;
-    const int64_t cols = t->s->cols, group = task / t->cuts, col = task % t->cuts * SUM_COLS;
-    const int64_t end = gnomon_min((group + 1) * SUM_ROWS, t->rows),
-                  count = gnomon_min(SUM_COLS, cols - col);
-    const double factor = ldexp(1.0, -t->s->exponent), *about = t->about + col;
-    double sum = 0;
-    for (int64_t i = group * SUM_ROWS; i < end; i++) {
-        const double *x = t->s->center.rows + i * cols + col;
-        for (int64_t j = 0; j < count; j++) {
-            const double e = factor * x[j] - factor * about[j];
-            sum += e * e;
-        }
-    }
-    t->squares[task] = sum;
-}
-
-/* *sum = the squares of the rows at hand less 'about', scaled. */
-static gnomon_status squares_about(gnomon_row_source *s, int64_t rows, const double *about,
-                                   double *sum)
-{
-    rows_task t = {
-        .s = s, .rows = rows, .cuts = gnomon_ceil_div(s->cols, SUM_COLS), .about = about};
-    const int64_t tasks = gnomon_ceil_div(rows, SUM_ROWS) * t.cuts;
-    GNOMON_TRY(gnomon_alloc(s->ctx, tasks, sizeof *t.squares, "sums of squares", &t.squares));
-    gnomon_parallel(s->ctx, tasks, square_part, &t);
-    *sum = 0;
-    for (int64_t i = 0; i < tasks; i++)
-        *sum += t.squares[i];
-    gnomon_free(s->ctx, t.squares);
-    return GNOMON_OK;
-}
-
-/* The exponent, from the first rows: by what is left of them or, when nothing is, by them. */
-static void choose_exponent(gnomon_row_source *s, int64_t rows, double largest)
-{
-    const gnomon_centering *c = &s->center;
-    double left = 0;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < s->cols; j++)
-            left = fmax(left, fabs(0.5 * c->rows[i * s->cols + j] - 0.5 * c->mean[j]));
-    s->largest = fmin(2 * left, DBL_MAX);
-    s->exponent = gnomon_row_source_exponent(s->f64, left > 0 ? s->largest : largest);
-}
-
-/* Rows at hand, the first of which is s->row + before: their sums and squares join those of the
- * rows before them (Chan, Golub & LeVeque 1983). */
-static gnomon_status note(gnomon_row_source *s, int64_t row, int64_t rows)
-{
-    gnomon_centering *c = &s->center;
-    const int64_t cols = s->cols;
-    double largest = 0, own = 0, between = 0, *mean = NULL;
-    GNOMON_TRY(check_rows(s, row, rows, &largest));
-    GNOMON_TRY(gnomon_alloc_zero(s->ctx, gnomon_times(2, cols), sizeof *mean, "a mean", &mean));
-    if (row == 0) c->shift = gnomon_row_source_exponent(true, largest);
-    sum_rows(s, rows, c->shift);
-    add_parts(s, rows, mean);
-    add_parts(s, rows, c->sums);
-    for (int64_t j = 0; j < cols; j++)
-        mean[j] = ldexp(quotient(mean[j], mean[cols + j], (double)rows), c->shift);
-    if (row == 0) {
-        memcpy(c->mean, mean, (size_t)cols * sizeof *mean);
-        memcpy(c->so_far, mean, (size_t)cols * sizeof *mean);
-        choose_exponent(s, rows, largest);
-    }
-    const double factor = ldexp(1.0, -s->exponent), before = (double)row, now = (double)rows;
-    for (int64_t j = 0; j < cols; j++) {
-        const double off = factor * mean[j] - factor * c->so_far[j];
-        between += off * off;
-        c->so_far[j] = ldexp(quotient(c->sums[j], c->sums[cols + j], before + now), c->shift);
-    }
-    const gnomon_status status = squares_about(s, rows, mean, &own);
-    c->squares += own + between * (before / (before + now)) * now;
-    gnomon_free(s->ctx, mean);
-    return status;
-}
-
-gnomon_status gnomon_center_end(gnomon_row_source *s, double **offset)
-{
-    gnomon_centering *c = &s->center;
-    const double rows = (double)s->rows;
-    double squares = 0;
-    GNOMON_FAIL_IF(!isfinite(c->squares), s->ctx, GNOMON_ERROR_OVERFLOW,
-                   GNOMON_ARG("a") " has numbers far beyond those of its first rows, which the "
-                                   "scale of rows that are read once is taken from");
-    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof **offset, "the mean", offset));
-    for (int64_t j = 0; j < s->cols; j++) {
-        const double first = ldexp(c->mean[j], -c->shift);
-        const double rest = fma(-rows, first, c->sums[j]) + c->sums[s->cols + j];
-        const double off = ldexp(rest / rows, c->shift - s->exponent);
-        (*offset)[j] = off;
-        squares += off * off;
-        c->mean[j] = c->so_far[j];
-    }
-    s->norm = sqrt(c->squares);
-    /* What the pieces had beside the centred matrix was rounded with it. */
-    c->rounding = 4 * sqrt((double)s->cols) * (s->f64 ? 0x1p-53 : 0x1p-24) * sqrt(rows * squares);
-    return GNOMON_OK;
-}
-
-gnomon_status gnomon_center_next(gnomon_row_source *s, gnomon_piece *piece)
-{
-    gnomon_centering *c = &s->center;
-    const bool reads = s->stream == NULL && !c->once;
-    GNOMON_TRY(gnomon_center_open(s));
-    const int64_t most = reads && lies_well(s) ? s->piece_rows : c->capacity;
-    if (c->once && c->so_far == NULL)
-        GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *c->so_far, "the mean", &c->so_far));
-    /* a rank's rows go on elsewhere where a segment ends */
-    const int64_t all =
-        s->ranks != NULL ? gnomon_min(s->piece_rows, s->rows - s->row) : s->piece_rows;
-    piece->rows = 0;
-    while (piece->rows < all) {
-        const int64_t row = piece->own + piece->rows;
-        const int64_t rows = gnomon_min(most, all - piece->rows);
-        int64_t got =
-            reads ? gnomon_min(rows, (s->ranks != NULL ? s->own_rows : s->rows) - row) : 0;
-        if (!reads) GNOMON_TRY(read_some(s, row, rows, &got));
-        if (got == 0) break;
-        if (c->once) GNOMON_TRY(note(s, row, got));
-        subtract(s, reads, row, got, piece->rows);
-        piece->rows += got;
-        if (got < rows) break;
-    }
+                : ldexp(gnomon_pair_quotient(c->sums[j], c->sums[s->cols + j], (double)s->rows),
+                        shift);
     return GNOMON_OK;
 }
 
@@ -689,7 +311,7 @@ static void sum_columns_of_rows(void *arg, int64_t task, int worker)
                 break;
             }
             figures.largest = fmax(figures.largest, fabs(x));
-            add(p->factor * x, &high[j], &low[j]);
+            gnomon_pair_add(p->factor * x, &high[j], &low[j]);
         }
     }
     p->figures[task] = figures;
@@ -734,7 +356,7 @@ static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *total,
     sparse_pass p = {.s = s,
                      .piece = sum_piece,
                      .join = join_sparse_sums,
-                     .numbers = 2 * s->cols + SUM_FIGURES,
+                     .numbers = 2 * s->cols + GNOMON_SUM_FIGURES,
                      .factor = ldexp(1.0, -shift),
                      .total = total};
     if (status == GNOMON_OK)
@@ -743,11 +365,6 @@ static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *total,
     status = run_sparse(&p, status);
     gnomon_free(s->ctx, p.figures);
     return status;
-}
-
-double gnomon_center_unit(const gnomon_row_source *s, int64_t j, double x)
-{
-    return over(x, s->center.scale[j]);
 }
 
 /* What a row has in a column, several entries that add up as one: row is where it was last seen. */
@@ -760,7 +377,7 @@ typedef struct cell {
 static double deviation(const gnomon_row_source *s, int64_t j, double x, double factor)
 {
     const double less = x - factor * s->center.mean[j];
-    return s->standardized ? over(less, factor * s->center.scale[j]) : less;
+    return s->standardized ? gnomon_over(less, factor * s->center.scale[j]) : less;
 }
 
 /* Of standardized sparse rows: the mean over the standard deviations. */
@@ -909,7 +526,8 @@ static gnomon_status square_entries(gnomon_row_source *s, double *total, gnomon_
                      .piece = square_piece,
                      .join = join_squares,
                      .numbers = s->cols + 1,
-                     .factor = s->standardized ? halving(s) : ldexp(1.0, -s->exponent),
+                     .factor =
+                         s->standardized ? gnomon_center_halving(s) : ldexp(1.0, -s->exponent),
                      .total = total};
     if (status == GNOMON_OK) status = make_cells(s, &p.cells);
     if (status == GNOMON_OK)
@@ -924,7 +542,7 @@ static gnomon_status square_entries(gnomon_row_source *s, double *total, gnomon_
  * mean, and the mean's for each that is not there. counts: room for cols + 1 numbers. */
 static gnomon_status sparse_squares(gnomon_row_source *s, double *counts)
 {
-    const double factor = s->standardized ? halving(s) : ldexp(1.0, -s->exponent);
+    const double factor = s->standardized ? gnomon_center_halving(s) : ldexp(1.0, -s->exponent);
     GNOMON_TRY(tell_means(s, GNOMON_STEP_SQUARES, GNOMON_OK));
     GNOMON_TRY(square_entries(s, counts, GNOMON_OK));
     s->squares = counts[s->cols];
@@ -981,7 +599,7 @@ static inline void add_square(square_sum *sum, double x, double times)
     else if (size < 0x1p-480)
         sum->small += times * ((size * 0x1p600) * (size * 0x1p600));
     else
-        add(times * (x * x), &sum->high, &sum->low);
+        gnomon_pair_add(times * (x * x), &sum->high, &sum->low);
 }
 
 /* sqrt(sum / count); 0 where the sum is. */
@@ -1005,7 +623,7 @@ static void spread_part(void *arg, int64_t task, int worker)
     const spread_task *t = arg;
     const int64_t cols = t->s->cols, col = task * SPREAD_COLS;
     const int64_t end = gnomon_min(col + SPREAD_COLS, cols);
-    const double factor = halving(t->s), *mean = t->s->center.mean;
+    const double factor = gnomon_center_halving(t->s), *mean = t->s->center.mean;
     for (int64_t i = 0; i < t->rows; i++)
         for (int64_t j = col; j < end; j++)
             add_square(&t->sums[j], factor * t->s->center.rows[i * cols + j] - factor * mean[j], 1);
@@ -1025,7 +643,7 @@ static void join_spreads(int64_t cols, const double *from, double *to)
     for (int64_t j = 0; j < cols; j++) {
         const double *x = from + j * SQUARE_SUM;
         square_sum *sum = &as_squares(to)[j];
-        add(x[0], &sum->high, &sum->low);
+        gnomon_pair_add(x[0], &sum->high, &sum->low);
         sum->low += x[1];
         sum->small += x[2];
         sum->big += x[3];
@@ -1098,7 +716,7 @@ static gnomon_status spread(gnomon_row_source *s, double *total, gnomon_status s
                      .piece = spread_piece,
                      .join = join_sparse_spreads,
                      .numbers = (SQUARE_SUM + 1) * s->cols,
-                     .factor = halving(s),
+                     .factor = gnomon_center_halving(s),
                      .total = total};
     if (status == GNOMON_OK) status = make_cells(s, &p.cells);
     status = run_sparse(&p, status);
@@ -1123,9 +741,9 @@ static gnomon_status find_scale(gnomon_row_source *s)
     for (int64_t j = 0; status == GNOMON_OK && j < s->cols; j++) {
         square_sum *sum = &as_squares(sums)[j];
         if (s->sparse)
-            add_square(sum, halving(s) * c->mean[j],
+            add_square(sum, gnomon_center_halving(s) * c->mean[j],
                        (double)s->rows - sums[SQUARE_SUM * s->cols + j]);
-        c->scale[j] = root_mean(sum, (double)(s->rows - 1)) / halving(s);
+        c->scale[j] = root_mean(sum, (double)(s->rows - 1)) / gnomon_center_halving(s);
         if (!isfinite(c->scale[j]) && beyond < 0) beyond = j;
     }
     gnomon_free(s->ctx, sums);
@@ -1159,73 +777,4 @@ gnomon_status gnomon_center_serve(gnomon_row_source *s, const gnomon_row_step *t
     if (told->kind == GNOMON_STEP_CENTERED) return GNOMON_OK;
     return told->kind == GNOMON_STEP_SPREAD ? spread(s, NULL, GNOMON_OK)
                                             : square_entries(s, NULL, GNOMON_OK);
-}
-
-/* ---- what is taken off products ---- */
-
-typedef struct tall_task {
-    const gnomon_tall *t;
-    const double *x;
-    double *correction;
-} tall_task;
-
-static void sum_columns(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const tall_task *t = arg;
-    const int64_t col = task * COLS, count = gnomon_min(COLS, t->t->cols - col);
-    double high[COLS] = {0}, low[COLS] = {0};
-    for (int64_t i = 0; i < t->t->rows; i++) {
-        const void *row = gnomon_tall_row(t->t, i);
-        const double x = t->x != NULL ? t->x[i] : 1;
-        for (int64_t j = 0; j < count; j++) {
-            const double w =
-                t->t->f64 ? ((const double *)row)[col + j] : (double)((const float *)row)[col + j];
-            const double product = x * w;
-            add(product, &high[j], &low[j]);
-            low[j] += fma(x, w, -product);
-        }
-    }
-    for (int64_t j = 0; j < count; j++)
-        t->correction[col + j] = high[j] + low[j];
-}
-
-void gnomon_center_sums(gnomon_context *ctx, const gnomon_tall *w, const double *x,
-                        double *correction)
-{
-    tall_task t = {w, x, correction};
-    gnomon_parallel(ctx, gnomon_ceil_div(w->cols, COLS), sum_columns, &t);
-}
-
-static void subtract_row(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const tall_task *t = arg;
-    void *row = gnomon_tall_row(t->t, task);
-    for (int64_t j = 0; j < t->t->cols; j++) {
-        if (t->t->f64)
-            ((double *)row)[j] -= t->correction[j];
-        else
-            ((float *)row)[j] = (float)((double)((float *)row)[j] - t->correction[j]);
-    }
-}
-
-void gnomon_center_subtract(gnomon_context *ctx, const gnomon_tall *tall, const double *correction)
-{
-    tall_task t = {.t = tall, .correction = (double *)(uintptr_t)correction};
-    gnomon_parallel(ctx, tall->rows, subtract_row, &t);
-}
-
-gnomon_status gnomon_center_sketch(gnomon_context *ctx, const gnomon_operator *op, int64_t row,
-                                   const double *x, int64_t count, double *correction)
-{
-    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
-    gnomon_operator_describe(op, &d);
-    gnomon_sketch_options options = GNOMON_SKETCH_OPTIONS_INIT;
-    options.row = row;
-    options.rows = count;
-    options.allow_nonfinite = 1;
-    const gnomon_matrix from = gnomon_matrix_rowmajor((void *)(uintptr_t)x, GNOMON_F64, 1, d.d);
-    const gnomon_matrix to = gnomon_matrix_rowmajor(correction, GNOMON_F64, 1, count);
-    return gnomon_sketch_at(ctx, GNOMON_ON_CPU, op, &from, &to, &options);
 }
