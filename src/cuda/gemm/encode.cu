@@ -49,3 +49,21 @@ bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map, int depth)
                 CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
+
+bool gemm_encode_b(const gcu_gemm_launch &l, CUtensorMap *map)
+{
+    const encode_fn call = encode_call();
+    const bool along_n = l.b_col == 1;
+    const int64_t length = along_n ? l.n : l.k, stride = along_n ? l.b_row : l.b_col;
+    if (!call || l.b_dtype != GNOMON_F16 || (!along_n && l.b_row != 1) || stride % 8 != 0 ||
+        stride < length || stride >= (int64_t)1 << 38 || (uintptr_t)l.b % 16 != 0 ||
+        l.n > INT32_MAX - 256 || l.k > INT32_MAX - 256)
+        return false;
+    const cuuint64_t dims[2] = {(cuuint64_t)length, (cuuint64_t)(along_n ? l.k : l.n)};
+    const cuuint64_t strides[1] = {(cuuint64_t)stride * 2};
+    const cuuint32_t box[2] = {64, 64}, steps[2] = {1, 1};
+    return call(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, const_cast<void *>(l.b), dims, strides,
+                box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}

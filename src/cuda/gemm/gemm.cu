@@ -31,6 +31,7 @@ struct product {
     gcu_gemm_form form;
     int columns;        /* of a block in Hopper's own way; 0 in the other */
     bool skinny, three; /* or in one of those of few columns (gemm/skinny.h) */
+    bool presplit;      /* A is cut once for all columns */
     bool to_f32;        /* A is to be converted from fp16 */
     bool swapped;       /* A and B have changed places */
     gcu_gemm_view half; /* A as it is then */
@@ -138,12 +139,22 @@ static size_t plan(const gcu_gemm *g, product *p, uint8_t *work)
     l->tf32 = p->columns && p->form == GCU_GEMM_TF32;
     l->cols = gnomon_ceil_div(l->n, width) * width;
     split(l, gnomon_ceil_div(p->whole_m, 128) * gnomon_ceil_div(p->whole_n, width));
+    p->presplit = p->form == GCU_GEMM_SCALED && !halves && l->splits == 1 &&
+                  gcu_gemm_is_presplit(*l, p->whole_m, p->whole_n, p->columns, g->gpu);
     const size_t packed = (size_t)l->chunks * (size_t)l->cols;
     l->packed = g->b_packed ? static_cast<uint8_t *>(const_cast<void *>(g->b_packed))
                             : carve(packed * (l->tf32 ? 4 : 2) * GCU_GEMM_CHUNK);
     l->packed_low = carve(both ? packed * 2 * GCU_GEMM_CHUNK : 0);
     l->scales = reinterpret_cast<float *>(carve(both ? packed * 4 : 0));
     l->marks = carve((size_t)l->mark_rows * (size_t)l->mark_cols);
+    if (p->presplit) { /* an even number of blocks, since they go in pairs */
+        l->presplit_blocks = gnomon_ceil_div(l->m, 2 * GCU_GEMM_PRESPLIT_ROWS) * 2;
+        l->mixed = reinterpret_cast<unsigned *>(
+            carve((size_t)(l->presplit_blocks + 2) * sizeof *l->mixed));
+        l->presplit_rests = gcu_gemm_presplit_rests(*l);
+        l->presplit = carve(gcu_gemm_presplit_bytes(*l));
+        l->rests = carve(gcu_gemm_rests_bytes(*l));
+    }
     l->parts = reinterpret_cast<float *>(
         carve(l->splits > 1 ? (size_t)l->splits * (size_t)l->m * (size_t)l->n * 4 : 0));
     const bool sums_squares = p->columns && p->columns <= 128 && l->a_col == 1 && !p->swapped &&
@@ -172,10 +183,10 @@ bool gcu_gemm_alike(const gcu_gemm *g, const gcu_gemm *other)
     plan(g, &p, nullptr);
     plan(other, &q, nullptr);
     return p.form == q.form && p.columns == q.columns && p.skinny == q.skinny &&
-           p.three == q.three && p.to_f32 == q.to_f32 && p.swapped == q.swapped &&
-           p.l.splits == q.l.splits && p.l.split_chunks == q.l.split_chunks &&
-           p.l.quads == q.l.quads && p.l.tf32 == q.l.tf32 && (p.l.a_col == 1) == (q.l.a_col == 1) &&
-           (p.l.a_row == 1) == (q.l.a_row == 1);
+           p.three == q.three && p.presplit == q.presplit && p.to_f32 == q.to_f32 &&
+           p.swapped == q.swapped && p.l.splits == q.l.splits &&
+           p.l.split_chunks == q.l.split_chunks && p.l.quads == q.l.quads && p.l.tf32 == q.l.tf32 &&
+           (p.l.a_col == 1) == (q.l.a_col == 1) && (p.l.a_row == 1) == (q.l.a_row == 1);
 }
 
 bool gcu_gemm_packing_of(const gcu_gemm *g, gcu_gemm_packing *packing)
@@ -227,8 +238,9 @@ cudaError_t gcu_gemm_run(const gcu_gemm *g, void *work, size_t work_bytes, cudaS
     if (error == cudaSuccess)
         error = g->b_packed
                     ? cudaMemsetAsync(l.marks, 0, (size_t)(l.mark_rows * l.mark_cols), stream)
-                : g->b_made ? gcu_gemm_make(l, g->b_made, g->gpu, stream)
-                            : gcu_gemm_pack(l, stream);
+                : p.presplit ? gcu_gemm_presplit(l, g->gpu, stream)
+                : g->b_made  ? gcu_gemm_make(l, g->b_made, g->gpu, stream)
+                             : gcu_gemm_pack(l, stream);
     if (error == cudaSuccess)
         error = p.columns ? gcu_gemm_hopper(l, p.form, p.columns, g->gpu, stream)
                           : gcu_gemm_mma(l, p.form, g->gpu, stream);

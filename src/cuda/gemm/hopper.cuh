@@ -32,8 +32,27 @@
 
 /* A as a tensor to copy from; false when it can't be one (gemm/encode.cu). */
 bool gemm_encode(const gcu_gemm_launch &l, CUtensorMap *map, int depth = GCU_GEMM_CHUNK);
+/* B, of fp16, likewise: boxes of 64 of k and 64 columns, whose lines are as B's. */
+bool gemm_encode_b(const gcu_gemm_launch &l, CUtensorMap *map);
 
 #ifdef __CUDACC__
+
+/* 16 bytes of shared memory. */
+static __device__ __forceinline__ void gemm_load(uint32_t *x, uint32_t at)
+{
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
+                 : "r"(at));
+}
+
+static __device__ __forceinline__ void gemm_load_global(uint32_t *x, const void *from)
+{
+    const uint4 all = *static_cast<const uint4 *>(from);
+    x[0] = all.x;
+    x[1] = all.y;
+    x[2] = all.z;
+    x[3] = all.w;
+}
 
 static __device__ __forceinline__ void gemm_fetch_tensor(uint32_t to, const CUtensorMap *map, int x,
                                                          int y, uint32_t barrier)
@@ -151,6 +170,7 @@ static __device__ __forceinline__ void gemm_fetch_all(const gcu_gemm_launch &l, 
     uint32_t phase = 1; /* a stage never used is empty */
     for (int number = blockIdx.x / CLUSTER; number < w.items; number += gridDim.x / CLUSTER) {
         const gemm_item i = gemm_item_of<N, CLUSTER>(w, number, rank);
+        if (shape::may_be_presplit && l.presplit && gemm_is_left(l, i.row, true)) continue;
         const int64_t begin = i.split * l.split_chunks;
         const int row = (int)i.row;
         int k = (int)(begin * GCU_GEMM_CHUNK), left = gemm_stages_of<shape::rounds>(l, w, number);
@@ -225,26 +245,6 @@ static __device__ __forceinline__ void gemm_promote(float *total, float *sum, fl
     }
 }
 
-/* The scales of the thread's two rows. WAYS: comparisons side by side, which take registers. */
-template <int WAYS>
-static __device__ __forceinline__ void gemm_scales(const float *x, gcu_gemm_scale *scale)
-{
-#pragma unroll
-    for (int r = 0; r < 2; r++) {
-        float some[WAYS] = {};
-#pragma unroll
-        for (int e = 0; e < 16; e++)
-            some[e % WAYS] = fmaxf(some[e % WAYS], fabsf(x[e / 2 * 4 + 2 * r + e % 2]));
-        float largest = some[0];
-#pragma unroll
-        for (int e = 1; e < WAYS; e++)
-            largest = fmaxf(largest, some[e]);
-        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
-        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
-        scale[r] = gcu_gemm_scale_of(largest);
-    }
-}
-
 /* Whether the thread has a number that is too small for its row's scale. */
 template <bool APART, typename Reader>
 static __device__ __forceinline__ bool gemm_too_small(const uint32_t (*high)[4],
@@ -295,6 +295,10 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
     uint32_t phase = 0;
     if (group == 1) gemm_order_signal(0);
     for (int number = blockIdx.x / CLUSTER; number < w.items; number += gridDim.x / CLUSTER) {
+        if (shape::may_be_presplit && l.presplit) {
+            const gemm_item i = gemm_item_of<N, CLUSTER>(w, number, gcu_cluster_rank());
+            if (gemm_is_left(l, i.row, true)) continue;
+        }
         bool first = true; /* of its chunk's products, not of what those have left */
         float total[PIECES][32], x[EACH];
         gcu_gemm_scale scale[2] = {{1.0f, 1.0f}, {1.0f, 1.0f}};
@@ -305,7 +309,7 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
         const auto begin = [&] {
             gcu_barrier_wait(full + 8 * stage, phase);
             reader.load(x, stages + stage * shape::stage);
-            if constexpr (shape::scaled) gemm_scales<AHEAD ? 4 : 1>(x, scale);
+            if constexpr (shape::scaled) gcu_gemm_scales<AHEAD ? 4 : 1>(x, scale);
             if (SQUARES) {
                 float some[4] = {};
 #pragma unroll
@@ -329,11 +333,7 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
                     gcu_gemm_split_tf32(x[e / 4 * 4 + e % 2 * 2 + e / 2 % 2], &high[e / 4][e % 4],
                                         &low[e / 4][e % 4]);
             } else {
-#pragma unroll
-                for (int e = 0; e < 16; e++) /* 4 s + 2 h + r */
-                    gcu_gemm_split<shape::apart>(x[2 * e] * scale[e % 2].up,
-                                                 x[2 * e + 1] * scale[e % 2].up,
-                                                 &high[e / 4][e % 4], &low[e / 4][e % 4]);
+                gcu_gemm_split_all<shape::apart>(x, scale, high, low);
             }
             const float down[2] = {scale[0].down, scale[1].down};
             float sum[2][32];
@@ -427,7 +427,7 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
                         x[e] = gcu_gemm_rest<shape::apart>(x[e], scale[e / 2 % 2]);
                     reader.store(x, a);
                     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                    if (AHEAD) gemm_scales<AHEAD ? 4 : 1>(x, scale);
+                    if (AHEAD) gcu_gemm_scales<AHEAD ? 4 : 1>(x, scale);
                 }
             } else {
                 if (++stage == shape::stages) stage = 0, phase ^= 1;
@@ -440,7 +440,8 @@ gemm_multiply_all(const gcu_gemm_launch &l, const gemm_walk &w, const STORE &sto
         /* found again: there is no register to keep it in */
         const gemm_item i =
             gemm_item_of<N, CLUSTER>(w, number, CLUSTER == 1 ? 0 : gcu_cluster_rank());
-        store.template put<N, FORM>(l, i, total, i.row + warp * 16 + g, q);
+        if (!shape::may_be_presplit || !l.presplit || gemm_is_taken(l, i.row, true))
+            store.template put<N, FORM>(l, i, total, i.row + warp * 16 + g, q);
         if (SQUARES) gemm_put_squares<CLUSTER>(l, squares, number, i.col == 0, warp);
     }
 }
@@ -463,7 +464,8 @@ struct gemm_into_c {
     __device__ __forceinline__ void put(const gcu_gemm_launch &l, const gemm_item &i,
                                         float (*total)[32], int64_t row, int q) const
     {
-        gemm_store<N, FORM>(l, i, total, row, q);
+        using shape = gemm_shape<N, FORM>;
+        gemm_store<N>(l, i, total, row, q, shape::stages * shape::stage);
     }
 };
 
@@ -474,6 +476,7 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     using shape = gemm_shape<N, FORM>;
+    if (shape::may_be_presplit && l.presplit && !l.mixed[l.presplit_blocks]) return;
     __shared__ __align__(8) uint64_t barriers[2 * shape::stages];
     const uint32_t full = (uint32_t)__cvta_generic_to_shared(barriers);
     const uint32_t empty = full + 8 * shape::stages;
@@ -507,14 +510,13 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
 #endif
 }
 
-template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE,
-          bool SQUARES = false>
-static cudaError_t gemm_launch(const gcu_gemm_launch &l, const CUtensorMap &map, const STORE &store,
-                               const gcu_gpu *gpu, cudaStream_t stream)
+/* As many blocks of threads as there are multiprocessors for, which take turns at the items. */
+template <int N, int CLUSTER, typename KERNEL, typename... REST>
+static cudaError_t gemm_launch_on(KERNEL kernel, int shared, const gcu_gemm_launch &l,
+                                  const CUtensorMap &map, const gcu_gpu *gpu, cudaStream_t stream,
+                                  const REST &...rest)
 {
-    const auto kernel = gemm_hopper<N, FORM, ALONG_M, CLUSTER, STORE, SQUARES>;
-    constexpr int shared = gemm_shape<N, FORM>::shared;
-    cudaError_t error =
+    const cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
     if (error != cudaSuccess) return error;
     gemm_walk w;
@@ -533,7 +535,17 @@ static cudaError_t gemm_launch(const gcu_gemm_launch &l, const CUtensorMap &map,
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = 1;
-    return cudaLaunchKernelEx(&config, kernel, l, w, map, store);
+    return cudaLaunchKernelEx(&config, kernel, l, w, map, rest...);
+}
+
+template <int N, gcu_gemm_form FORM, bool ALONG_M, int CLUSTER, typename STORE,
+          bool SQUARES = false>
+static cudaError_t gemm_launch(const gcu_gemm_launch &l, const CUtensorMap &map, const STORE &store,
+                               const gcu_gpu *gpu, cudaStream_t stream)
+{
+    const auto kernel = gemm_hopper<N, FORM, ALONG_M, CLUSTER, STORE, SQUARES>;
+    return gemm_launch_on<N, CLUSTER>(kernel, gemm_shape<N, FORM>::shared, l, map, gpu, stream,
+                                      store);
 }
 
 #endif

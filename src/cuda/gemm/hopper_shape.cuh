@@ -32,6 +32,8 @@ template <int N, gcu_gemm_form FORM> struct gemm_shape {
     static constexpr int fit = (224 * 1024 - room) / stage;
     static constexpr int stages = fit > 6 ? 6 : fit;
     static constexpr int shared = stages * stage + room + 1024;
+    /* whether it takes what is left of a product of halves cut before; always in pairs of blocks */
+    static constexpr bool may_be_presplit = N == 256 && FORM == GCU_GEMM_SCALED;
     /* registers of a thread; what of the fetching one's is then in memory costs little */
     static constexpr int fetching = N == 256 ? 24 : 40;
     static constexpr int multiplying = N == 256 ? 240 : 232;
@@ -65,6 +67,22 @@ static __device__ __forceinline__ int gemm_stages_of(const gcu_gemm_launch &l, c
 {
     const int64_t begin = number / (w.pairs * w.cols) * l.split_chunks;
     return (int)min(l.split_chunks, l.chunks - begin) * ROUNDS;
+}
+
+/* Whether the block of rows at 'row' is multiplied by its halves as they were cut before, or
+ * (mixed) not so. */
+static __device__ __forceinline__ bool gemm_is_taken(const gcu_gemm_launch &l, int64_t row,
+                                                     bool mixed)
+{
+    return (l.mixed[row / GEMM_M] != 0) == mixed;
+}
+
+/* Whether a pair of blocks of rows has none of those that are taken. */
+static __device__ __forceinline__ bool gemm_is_left(const gcu_gemm_launch &l, int64_t row,
+                                                    bool mixed)
+{
+    const int64_t first = row / (2 * GEMM_M) * (2 * GEMM_M);
+    return !gemm_is_taken(l, first, mixed) && !gemm_is_taken(l, first + GEMM_M, mixed);
 }
 
 /* Where the stages begin: the same place in all blocks of a cluster. */

@@ -37,14 +37,14 @@ static __device__ __forceinline__ void gemm_store_any(const gcu_gemm_launch &l, 
     __syncwarp();
 }
 
-template <int N, gcu_gemm_form FORM>
+/* The room for sums on their way begins 'behind' bytes behind the first stage. */
+template <int N>
 static __device__ __forceinline__ void gemm_store(const gcu_gemm_launch &l, const gemm_item &i,
-                                                  float (*total)[32], int64_t row, int q)
+                                                  float (*total)[32], int64_t row, int q,
+                                                  int behind)
 {
-    using shape = gemm_shape<N, FORM>;
     const int g = (int)row % 8, warp = (int)threadIdx.x / 32 - 4;
-    const uint32_t room =
-        gemm_stages() + shape::stages * shape::stage + warp * (16 * GEMM_PITCH * 4);
+    const uint32_t room = gemm_stages() + behind + warp * (16 * GEMM_PITCH * 4);
     const bool plain = l.splits == 1 && l.c_col == 1 && l.c_row % 2 == 0 &&
                        (uintptr_t)l.c % 8 == 0 && !l.c64 && l.alpha == 1.0 && l.beta == 0.0;
     float *const to = l.c + row * l.c_row + i.col + 2 * q;

@@ -9,7 +9,8 @@ enum {
     GCU_GEMM_RUN_ROWS = 32,                /* a run of rows has so many, or some times as many */
     GCU_GEMM_SQUARES_EACH = 16,            /* sums of squares of an item */
     GCU_GEMM_MARK_ROWS = 16,
-    GCU_GEMM_MARK_COLS = 32
+    GCU_GEMM_MARK_COLS = 32,
+    GCU_GEMM_PRESPLIT_ROWS = 128 /* of a block of A cut beforehand (gemm/presplit.cu) */
 };
 
 /* A is fp32 (a product the other way round has been transposed). B is packed: for each chunk
@@ -49,6 +50,15 @@ struct gcu_gemm_launch {
      * ([round][m][n]). */
     int64_t splits, split_chunks;
     float *parts;
+
+    /* A as halves, where it is cut once for all columns (gemm/presplit.cuh), NULL elsewhere: for
+     * each of 'presplit_blocks' of 128 rows and each chunk. What they leave of numbers that are too
+     * small for their scale lies in 'rests', of which there are presplit_rests; where these do not
+     * suffice a block of rows is 'mixed' and multiplied in the other way (gemm/hopper.cuh). Behind
+     * the blocks' marks lies whether one is, and how many rests there are to be. */
+    uint8_t *presplit, *rests;
+    unsigned *mixed;
+    int64_t presplit_blocks, presplit_rests;
 };
 
 /* Columns of a block in Hopper's own way, for a product of 'whole' columns; 0 when it does not take
@@ -60,6 +70,20 @@ cudaError_t gcu_gemm_hopper(const gcu_gemm_launch &l, gcu_gemm_form form, int co
 
 cudaError_t gcu_gemm_hopper_tf32(const gcu_gemm_launch &l, int columns, const gcu_gpu *gpu,
                                  cudaStream_t stream);
+
+/* Whether a product of 'whole' rows and columns, in blocks of so many columns, is one for which A
+ * is cut beforehand, as far as its shape and its operands' places tell. */
+bool gcu_gemm_is_presplit(const gcu_gemm_launch &l, int64_t whole_m, int64_t whole_n, int columns,
+                          const gcu_gpu *gpu);
+/* Rests that there is room for, and bytes of what A becomes, and of these. */
+int64_t gcu_gemm_presplit_rests(const gcu_gemm_launch &l);
+size_t gcu_gemm_presplit_bytes(const gcu_gemm_launch &l);
+size_t gcu_gemm_rests_bytes(const gcu_gemm_launch &l);
+/* Cuts A, clears the marks, and multiplies the blocks of rows that are not mixed; packs B for the
+ * others, if there are any. */
+cudaError_t gcu_gemm_presplit(const gcu_gemm_launch &l, const gcu_gpu *gpu, cudaStream_t stream);
+cudaError_t gcu_gemm_hopper_presplit(const gcu_gemm_launch &l, const gcu_gpu *gpu,
+                                     cudaStream_t stream);
 
 /* fp16 as fp32: [m][k], k contiguous. */
 cudaError_t gcu_gemm_to_f32(const gcu_gemm_view *a, int64_t m, int64_t k, float *to, int64_t stride,

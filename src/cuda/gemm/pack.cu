@@ -129,9 +129,10 @@ static __global__ void __launch_bounds__(THREADS) pack(const __grid_constant__ g
 {
     __shared__ __align__(16) T tile[tile_of<T>::size];
     const int t = (int)threadIdx.x;
+    if (l.presplit && !l.mixed[l.presplit_blocks]) return; /* nobody reads it */
     const int64_t groups = l.cols / COLS, items = groups * l.chunks;
     const int64_t marks = l.mark_rows * l.mark_cols, all = (int64_t)gridDim.x * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + t; i < marks; i += all)
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + t; i < marks && !l.presplit; i += all)
         l.marks[i] = 0;
     for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
         const int64_t chunk = item / groups, j = item % groups * COLS;
@@ -155,7 +156,8 @@ static __global__ void __launch_bounds__(THREADS) pack(const __grid_constant__ g
 
 template <typename T> static cudaError_t launch(const gcu_gemm_launch &l, cudaStream_t stream)
 {
-    const int64_t items = l.cols / COLS * l.chunks, most = 1 << 14;
+    /* nobody may read it: see above */
+    const int64_t items = l.cols / COLS * l.chunks, most = l.presplit ? 1024 : 1 << 14;
     const unsigned grid = (unsigned)(items < most ? items : most);
     const int64_t each = 16 / (int64_t)sizeof(T);
     const bool whole = (uintptr_t)l.b % 16 == 0;

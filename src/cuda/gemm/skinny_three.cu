@@ -70,7 +70,7 @@ __device__ __forceinline__ void multiply_chunk(float *x, const uint8_t *b, int l
         gcu_gemm_scale scale[2];
         uint32_t high[4][4], low[4][4];
         float sum[TILES][4] = {}, rest[TILES][4] = {};
-        gemm_scales<4>(x, scale);
+        gcu_gemm_scales<4>(x, scale);
 #pragma unroll
         for (int e = 0; e < 16; e++) /* 4 s + 2 h + r */
             gcu_gemm_split<true>(x[2 * e] * scale[e % 2].up, x[2 * e + 1] * scale[e % 2].up,

@@ -86,6 +86,38 @@ __device__ __forceinline__ void gcu_gemm_split(float x, float y, uint32_t *high,
     *low = gcu_gemm_bits(__floats2half2_rn(dx, dy));
 }
 
+/* The scales of a thread's two rows, of whose 32 numbers, x[4 i + 2 r + e] of row r, three lanes
+ * beside it hold the rest. WAYS: comparisons side by side, which take registers. */
+template <int WAYS>
+__device__ __forceinline__ void gcu_gemm_scales(const float *x, gcu_gemm_scale *scale)
+{
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        float some[WAYS] = {};
+#pragma unroll
+        for (int e = 0; e < 16; e++)
+            some[e % WAYS] = fmaxf(some[e % WAYS], fabsf(x[e / 2 * 4 + 2 * r + e % 2]));
+        float largest = some[0];
+#pragma unroll
+        for (int e = 1; e < WAYS; e++)
+            largest = fmaxf(largest, some[e]);
+        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
+        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
+        scale[r] = gcu_gemm_scale_of(largest);
+    }
+}
+
+/* These numbers as the matrix instructions' operand: e of 4 s + 2 h + r has 2 e and 2 e + 1. */
+template <bool APART>
+__device__ __forceinline__ void gcu_gemm_split_all(const float *x, const gcu_gemm_scale *scale,
+                                                   uint32_t (*high)[4], uint32_t (*low)[4])
+{
+#pragma unroll
+    for (int e = 0; e < 16; e++)
+        gcu_gemm_split<APART>(x[2 * e] * scale[e % 2].up, x[2 * e + 1] * scale[e % 2].up,
+                              &high[e / 4][e % 4], &low[e / 4][e % 4]);
+}
+
 /* What high and low halves leave of an unscaled number that was too small; 0 of others. */
 template <bool APART> __device__ __forceinline__ float gcu_gemm_rest(float x, gcu_gemm_scale s)
 {

@@ -40,8 +40,9 @@ struct job {
     layout a, b, c;
     law how;
     float alpha, beta;
-    int types = 0;    /* 0: by 'transposed'; 1: both fp16; 2: both fp32, as the form THREE */
-    bool f64 = false; /* C in fp64 */
+    int types = 0;     /* 0: by 'transposed'; 1: both fp16; 2: both fp32, as the form THREE */
+    bool f64 = false;  /* C in fp64 */
+    int64_t whole = 0; /* a part of a product of so many rows and columns, when not 0 */
 };
 
 struct operand {
@@ -207,6 +208,7 @@ static int check(const gcu_gpu &gpu, const job &j)
     g.alpha = j.alpha;
     g.beta = j.beta;
     g.gpu = &gpu;
+    g.whole_m = g.whole_n = j.whole;
     const size_t bytes = gcu_gemm_work(&g), guard = 4096;
     MUST(cudaMalloc(&work, bytes + guard));
     bool ok = true;
@@ -286,17 +288,17 @@ static int check(const gcu_gpu &gpu, const job &j)
     const double most_worst = 0x1p-20 + (double)(j.k / 64) * 0x1p-25;
     ok &= same && classes == 0 && spoiled == 0 && relative <= most && worst <= most_worst;
     if (!ok || getenv("GNOMON_TEST_VERBOSE"))
-        printf(
-            "%s %-6s %-8s m %lld n %lld k %lld%s%s%s layouts %d %d %d alpha %g beta %g: error %.2e "
-            "(plain %.2e), of terms %.2e (%.2e), %lld other NaN or inf, %lld spoiled%s%s\n",
-            ok ? "ok    " : "FAILED", forms[j.form], laws[j.how], (long long)j.m, (long long)j.n,
-            (long long)j.k, j.transposed ? " turned" : "",
-            j.types == 1   ? " fp16 fp16"
-            : j.types == 2 ? " fp32 fp32"
-                           : "",
-            j.f64 ? " in fp64" : "", j.a, j.b, j.c, j.alpha, j.beta, relative, beside, worst,
-            most_worst, (long long)classes, (long long)spoiled,
-            same ? "" : ", not the same bits again", work_kept ? "" : ", wrote behind its work");
+        printf("%s %-6s %-8s m %lld n %lld k %lld%s%s%s%s layouts %d %d %d alpha %g beta %g: error "
+               "%.2e "
+               "(plain %.2e), of terms %.2e (%.2e), %lld other NaN or inf, %lld spoiled%s%s\n",
+               ok ? "ok    " : "FAILED", forms[j.form], laws[j.how], (long long)j.m, (long long)j.n,
+               (long long)j.k, j.transposed ? " turned" : "",
+               j.types == 1   ? " fp16 fp16"
+               : j.types == 2 ? " fp32 fp32"
+                              : "",
+               j.f64 ? " in fp64" : "", j.whole ? " of a large one" : "", j.a, j.b, j.c, j.alpha,
+               j.beta, relative, beside, worst, most_worst, (long long)classes, (long long)spoiled,
+               same ? "" : ", not the same bits again", work_kept ? "" : ", wrote behind its work");
     cudaFree(a.data);
     cudaFree(b.data);
     cudaFree(device);
@@ -382,6 +384,19 @@ int main(void)
         {S, 200, 130, 700, false, ROWS, COLS, ROWS, NORMAL, 1.25f, 0.5f, 0, true},
         {S, 20, 30, 5000, false, ROWS, ROWS, GAPS, NAN_B, 1, 1, 0, true},
         {S, 50, 60, 0, false, ROWS, ROWS, ROWS_ODD, NORMAL, 1, 3, 0, true},
+        /* A cut beforehand: with few rests, with too many, and with none */
+        {S, 300, 260, 640, false, ROWS, ROWS, ROWS, NORMAL, 1, 0, 0, false, 4096},
+        {S, 256, 512, 1000, false, COLS, COLS, COLS, NORMAL, -1.5f, 0.5f, 0, false, 4096},
+        {S, 130, 264, 130, false, ROWS, COLS, ROWS, WIDE, 1, 0, 0, false, 4096},
+        {S, 300, 260, 1003, false, COLS, ROWS, ROWS, WIDE, 1, 0, 0, false, 4096},
+        {S, 700, 100, 640, false, ROWS, ROWS, ROWS, CAUCHY, 1, 0, 0, false, 4096},
+        {S, 300, 270, 333, false, ROWS, ROWS, GAPS, HIDDEN, 1, 1, 0, true, 4096},
+        {S, 260, 300, 320, true, COLS, ROWS, ROWS, SCALES, 1, 0, 0, false, 4096},
+        {S, 140, 270, 320, false, ROWS, ROWS, ROWS, TINY, 1, 0, 0, false, 4096},
+        {S, 140, 270, 320, false, ROWS, ROWS, ROWS, NAN_A, 1, 0, 0, false, 4096},
+        {S, 300, 270, 320, false, ROWS, COLS, ROWS, INF_A, 1, 0, 0, false, 4096},
+        {S, 300, 270, 320, false, ROWS, ROWS, ROWS, INF_B, 1, 1, 0, false, 4096},
+        {S, 1, 8, 7, false, ROWS, ROWS, ROWS, NORMAL, 1, 0, 0, false, 4096},
         {S, 200, 130, 700, false, ROWS, COLS, ROWS, NORMAL, 1, 0, 1},
         {S, 70, 330, 131, false, COLS_ODD, GAPS, COLS, UNIFORM, 1, 1, 1},
         {S, 40, 30, 300, false, ROWS, ROWS, ROWS, INF_B, 1, 0, 1},
