@@ -544,9 +544,11 @@ cudaError_t gcu_search_few(const gcu_search_pairs *k, const double *f64, int64_t
 /* ---- candidates of the filter ---- */
 
 /* Keeps or drops a candidate. */
-__device__ __forceinline__ void settle(const gcu_search_pairs &k, const gcu_search_limits &limits,
-                                       const gcu_search_found &found, int64_t e, int64_t query,
-                                       int64_t place, double key, unsigned *counts)
+__device__ __forceinline__ void keep_or_drop(const gcu_search_pairs &k,
+                                             const gcu_search_limits &limits,
+                                             const gcu_search_found &found, int64_t e,
+                                             int64_t query, int64_t place, double key,
+                                             unsigned *counts)
 {
     const bool stays =
         gcu_search_is_within(k, limits, query, place, key) && !is_own(k, query, place);
@@ -603,8 +605,8 @@ __global__ void __launch_bounds__(THREADS, 3)
         }
         const double sum = join_many<CHAINS>(chain, mask);
         if (e < pairs)
-            settle(k, limits, found, e, query, place,
-                   key_of(k, sum, qf, xf, [] { return nan(""); }), counts);
+            keep_or_drop(k, limits, found, e, query, place,
+                         key_of(k, sum, qf, xf, [] { return nan(""); }), counts);
     }
 }
 
@@ -644,7 +646,7 @@ __global__ void __launch_bounds__(THREADS, 4)
             return join_chains(again, mask);
         });
         if (lane > 0) continue;
-        settle(k, limits, found, e, query, place, key, counts);
+        keep_or_drop(k, limits, found, e, query, place, key, counts);
     }
 }
 
