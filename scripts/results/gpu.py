@@ -146,28 +146,11 @@ does one at the expense of the other.
 
 
 
-SEARCH_LIMITS = """
-### What searches and products wait for
+GEMM_LIMITS = """
+### What products wait for
 
-Counters of one NVIDIA H200 (`ncu`), 1,000 queries × 1,000,000 × 128, k = 1,000, microseconds a kernel:
-
-| kernel | before | after |
-|---|---|---|
-| packing the base | 418 | 386 |
-| the filter's products with all rows | 600 | 611 |
-| verifying 1.83 million of their pairs in fp64 | 409 | 330 |
-| verifying 0.85 million pairs of a sample | 198 | 147 |
-| pairs into the order of the queries, twice | 126 | 67 |
-| medians that the filter's limits need, twice | 58 | 14 |
-| sorting the answers | 136 | 110 |
-| all others | 320 | 340 |
-
-They add up to 2.0 ms of 3.0. The rest lies between the kernels and behind them: launches, waits for counts, and
-16 MB of answers into memory that the host has not touched yet, 0.3 ms at the link's rate. It was not taken apart
-further.
-
-The product of 8192³ with one factor split beforehand keeps the tensor cores busy for 93 percent of its 2.98 ms at the
-1,570 MHz it had under `ncu`, before 73 percent of 3.5; splitting takes 0.20 ms. Both, and cuBLAS's products, draw 690
+By the counters of one NVIDIA H200 (`ncu`), the product of 8192³ with one factor split beforehand keeps the tensor cores busy for 93 percent of its 2.98 ms at the
+1,570 MHz it had then, before 73 percent of 3.5; splitting takes 0.20 ms. Both, and cuBLAS's products, draw 690
 of 700 W, and the clock goes down to 1,350 to 1,850 MHz within a second. With 2,048 columns splitting costs what it
 gains, with 512 half as much again as the product. What was before is from the record of products, another run.
 
@@ -431,7 +414,7 @@ ELSEWHERE = {"thesis", "svd", "svd_torch", "svd_ways", "search_torch", "lsh", "r
 # what is said of a program's jobs on one GPU, after their table
 AFTER = {("NVIDIA H100 80GB HBM3", "dense"): DENSE_LIMITS, ("NVIDIA H200", "adjoint"): ADJOINT_LIMITS,
          ("NVIDIA H200", "kronecker"): CASCADE_LIMITS, ("NVIDIA H200", "lines"): LINES_LIMITS,
-         ("NVIDIA H200", "kernels"): SEARCH_LIMITS}
+         ("NVIDIA H200", "kernels"): GEMM_LIMITS}
 
 
 def one_gpu(gpu, programs):
