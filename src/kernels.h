@@ -111,6 +111,8 @@ typedef struct gnomon_kind_kernels {
     void (*make)(const gnomon_panel *panel, int64_t number, void *piece, int64_t room);
 } gnomon_kind_kernels;
 
+enum { GNOMON_FIGURES = 8 }; /* lanes of figures_f32 and figures_f64 */
+
 /* Products of fp32 numbers by bf16 matrix units (src/cpu/gemm/slices.inc). An fp32 number becomes
  * three slices, an fp16 number two; powers of two that they are to be multiplied by go beside. */
 #define GNOMON_SLICE_CHUNK 256 /* steps at a time, at most */
@@ -195,6 +197,11 @@ typedef struct gnomon_kernels {
     void (*half_f64)(int64_t rows, const int64_t *offsets, const int64_t *indices,
                      const double *values, const double *less, int64_t stride, const double *z,
                      double *w);
+    /* Of 'count' numbers, a multiple of GNOMON_FIGURES: the square of number i is added to
+     * squares[i % GNOMON_FIGURES], in order, and *most becomes the largest magnitude where that is
+     * more. NaN is seen in the squares. */
+    void (*figures_f32)(const float *p, int64_t count, double *squares, double *most);
+    void (*figures_f64)(const double *p, int64_t count, double *squares, double *most);
     /* A row at a time, of either precision's values: GNOMON_LANES sums in fp64 of values[i]
      * z[indices[i] * stride + l], and w[indices[i] * stride + l] += values[i] y[l]. Both run over
      * i < count in order, by fused multiply-adds. 'known' of the indices may be read, count or

@@ -9,6 +9,7 @@
 #include <gnomon/project.h>
 #include <gnomon/svd.h>
 
+#include "kernels.h"
 #include "linalg/tall.h"
 
 typedef struct gnomon_piece {
@@ -20,9 +21,8 @@ typedef struct gnomon_piece {
 } gnomon_piece;
 
 /* Figures of some numbers: lane l has those numbered l, l + GNOMON_FIGURES, ... */
-enum { GNOMON_FIGURES = 8 };
 typedef struct gnomon_figures {
-    double squares[GNOMON_FIGURES], most[GNOMON_FIGURES];
+    double squares[GNOMON_FIGURES], most;
     int64_t count;
 } gnomon_figures;
 

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "project/blocks.h"
 #include "svd/center.h"
 #include "svd/row_pass.h"
 
@@ -19,47 +20,42 @@ typedef struct figures {
 
 typedef struct scan {
     const gnomon_piece *piece;
+    const gnomon_kernels *kernels;
     bool f64;
     int64_t cuts; /* of a line, so that few long ones keep all threads at work */
     figures *out; /* one a task */
 } scan;
 
-/* Lanes sum apart, so the compiler may take them at once without changing a sum's order. A NaN
- * shows in the squares, infinity in the largest. Numbers that go on from others take the lane that
- * is next. */
-#define DEFINE_LINE(name, type)                                                                    \
-    static void name(const type *p, int64_t count, gnomon_figures *f)                              \
-    {                                                                                              \
-        gnomon_figures all = *f;                                                                   \
-        for (int64_t i = 0; i < count;) {                                                          \
-            const int lane = (int)(all.count % GNOMON_FIGURES);                                    \
-            const int64_t end = lane == 0 ? i + (count - i) / GNOMON_FIGURES * GNOMON_FIGURES : i; \
-            all.count += end - i;                                                                  \
-            for (; i < end; i += GNOMON_FIGURES) {                                                 \
-                for (int l = 0; l < GNOMON_FIGURES; l++) {                                         \
-                    const double x = fabs((double)p[i + l]);                                       \
-                    all.squares[l] += x * x;                                                       \
-                    all.most[l] = x <= all.most[l] ? all.most[l] : x;                              \
-                }                                                                                  \
-            }                                                                                      \
-            if (i == count) break;                                                                 \
-            const double x = fabs((double)p[i++]);                                                 \
-            all.squares[lane] += x * x;                                                            \
-            all.most[lane] = x <= all.most[lane] ? all.most[lane] : x;                             \
-            all.count++;                                                                           \
-        }                                                                                          \
-        *f = all;                                                                                  \
+/* A NaN shows in the squares, infinity in the largest. Numbers that go on from others take the lane
+ * that is next. */
+static void add_line(const gnomon_kernels *kernels, bool f64, const void *numbers, int64_t count,
+                     gnomon_figures *f)
+{
+    const double *wide = numbers;
+    const float *narrow = numbers;
+    for (int64_t i = 0; i < count;) {
+        const int lane = (int)(f->count % GNOMON_FIGURES);
+        const int64_t whole = lane == 0 ? (count - i) / GNOMON_FIGURES * GNOMON_FIGURES : 0;
+        if (f64)
+            kernels->figures_f64(wide + i, whole, f->squares, &f->most);
+        else
+            kernels->figures_f32(narrow + i, whole, f->squares, &f->most);
+        i += whole;
+        f->count += whole;
+        if (i == count) break;
+        const double x = fabs(f64 ? wide[i] : (double)narrow[i]);
+        f->squares[lane] += x * x;
+        f->most = x <= f->most ? f->most : x;
+        f->count++;
+        i++;
     }
-
-DEFINE_LINE(line_f32, float)
-DEFINE_LINE(line_f64, double)
+}
 
 static void add_lanes(const gnomon_figures *lanes, figures *f)
 {
-    for (int l = 0; l < GNOMON_FIGURES; l++) {
+    for (int l = 0; l < GNOMON_FIGURES; l++)
         f->squares += lanes->squares[l];
-        f->most = lanes->most[l] <= f->most ? f->most : lanes->most[l];
-    }
+    f->most = lanes->most <= f->most ? f->most : lanes->most;
 }
 
 static void scan_part(void *arg, int64_t task, int worker)
@@ -76,10 +72,9 @@ static void scan_part(void *arg, int64_t task, int worker)
     figures f = {0, 0};
     for (int64_t i = group * LINES; i < end; i++) {
         gnomon_figures lanes = {.count = 0};
-        if (l->f64)
-            line_f64((const double *)m->data + i * stride + from, count, &lanes);
-        else
-            line_f32((const float *)m->data + i * stride + from, count, &lanes);
+        add_line(l->kernels, l->f64,
+                 (const char *)m->data + (size_t)(i * stride + from) * gnomon_tall_size(l->f64),
+                 count, &lanes);
         add_lanes(&lanes, &f);
     }
     l->out[task] = f;
@@ -119,10 +114,9 @@ static gnomon_status note_sparse(gnomon_row_source *s, const gnomon_piece *piece
         end = gnomon_min(a->rows, from + GNOMON_CHUNK - own % GNOMON_CHUNK);
         const int64_t first = a->offsets[from] - a->offsets[0];
         const int64_t count = a->offsets[end] - a->offsets[from];
-        if (s->f64)
-            line_f64((const double *)a->values + first, count, &part->lanes);
-        else
-            line_f32((const float *)a->values + first, count, &part->lanes);
+        add_line(gnomon_context_kernels(s->ctx), s->f64,
+                 (const char *)a->values + (size_t)first * gnomon_tall_size(s->f64), count,
+                 &part->lanes);
         part->nonzeros += count;
         for (int64_t i = from; i < end; i++)
             part->longest = gnomon_max(part->longest, a->offsets[i + 1] - a->offsets[i]);
@@ -139,7 +133,10 @@ static gnomon_status note(gnomon_row_source *s, const gnomon_piece *piece)
     const gnomon_matrix *m = &piece->dense;
     const int64_t lines = m->col_stride == 1 ? m->rows : m->cols;
     const int64_t length = m->col_stride == 1 ? m->cols : m->rows;
-    scan l = {.piece = piece, .f64 = s->f64, .cuts = (length + LENGTH - 1) / LENGTH};
+    scan l = {.piece = piece,
+              .kernels = gnomon_context_kernels(s->ctx),
+              .f64 = s->f64,
+              .cuts = (length + LENGTH - 1) / LENGTH};
     const int64_t tasks = (lines + LINES - 1) / LINES * l.cuts;
     GNOMON_TRY(gnomon_alloc(s->ctx, tasks, sizeof *l.out, "sums of squares", &l.out));
     gnomon_parallel(s->ctx, tasks, scan_part, &l);
