@@ -140,6 +140,24 @@ typedef struct gnomon_sliced {
     const gnomon_slice_rows *next; /* NULL, or rows that become slices meanwhile */
 } gnomon_sliced;
 
+/* A coarse product (src/cpu/gemm/coarse.inc): 32 lines of a matrix, a part, with panels of 32
+ * columns, both of so many steps at most. */
+#define GNOMON_COARSE_STEPS 256
+#define GNOMON_COARSE_LINES 32
+#define GNOMON_COARSE_PART  (2 * 32 * 256) /* numbers */
+#define GNOMON_COARSE_PANEL (32 * 256)
+
+typedef struct gnomon_coarse {
+    int64_t steps, count; /* count: panels, one after the other */
+    const uint16_t *part, *panels;
+    float
+        *sums; /* += [count][32 lines][32 columns], or [count][32 columns][32 lines] when turned */
+    bool turned; /* part, panels and sums are */
+    /* What is fetched early: ahead_rows times ahead_bytes, ahead_stride apart. */
+    const char *ahead;
+    int64_t ahead_stride, ahead_rows, ahead_bytes;
+} gnomon_coarse;
+
 typedef struct gnomon_slice_kernels {
     void (*begin)(void); /* before and after a thread's products */
     void (*end)(void);
@@ -148,6 +166,14 @@ typedef struct gnomon_slice_kernels {
     /* The same for a tile of columns, tile[steps][GNOMON_LANES]; to: 16 x steps numbers a slice. */
     uint32_t (*cols)(const float *tile, int64_t steps, int slices, uint16_t *to, double *scales);
     uint32_t (*product)(const gnomon_sliced *p); /* returns what 'rows' does of next; else 0 */
+
+    /* A part of from[line * ld + step], turned: from[step * ld + line]; a panel of from[step * ld +
+     * col]. What lies past lines, cols and steps becomes 0. */
+    void (*coarse_part)(const float *from, int64_t ld, int64_t lines, int64_t steps, bool turned,
+                        uint16_t *to);
+    void (*coarse_panel)(const float *from, int64_t ld, int64_t cols, int64_t steps, bool turned,
+                         uint16_t *to);
+    void (*coarse_product)(const gnomon_coarse *p);
 } gnomon_slice_kernels;
 
 typedef struct gnomon_kernels {

@@ -72,6 +72,8 @@
 
 #include "cpu/gemm/slices.inc"
 
+#include "cpu/gemm/coarse.inc"
+
 const gnomon_kernels gnomon_kernels_avx512_vnni =
     LEVEL_KERNELS("avx512_vnni", vnni_search_kernels, vnni_rabitq_kernels, NULL);
 const gnomon_kernels gnomon_kernels_amx =

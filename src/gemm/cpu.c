@@ -49,7 +49,6 @@ typedef struct run {
     bool lines;  /* rows of A are copied as they lie; else they are packed as tiles */
     bool turned; /* it is C^T = B^T A^T, which has the same bits */
     bool sliced; /* products by bf16 slices */
-    int slices;  /* of a number, at most */
 
     int64_t depth, band;      /* steps and rows at a time, at most */
     int64_t bands, tiles;     /* of a task, at most */
@@ -205,7 +204,6 @@ static void walk_sliced(const run *r, int64_t slot, const area *t, int64_t from,
                                   .rows = &r->rows,
                                   .cols = &r->cols,
                                   .turned = r->turned,
-                                  .most = r->slices,
                                   .tiles = r->tiles,
                                   .right = r->right + slot * right_floats(r),
                                   .left = r->left + slot * left_floats(r)};
@@ -473,8 +471,7 @@ static run start(const gnomon_kernels *kernels, const gnomon_gemm_job *job, gnom
                  .pieces = gnomon_ceil_div(a.cols, PIECE),
                  .lines = a.col_stride == 1,
                  .turned = turned,
-                 .sliced = sliced,
-                 .slices = job->coarse ? 2 : 3};
+                 .sliced = sliced};
 }
 
 gnomon_status gnomon_gemm_on_cpu(gnomon_context *ctx, const gnomon_gemm_job *job)

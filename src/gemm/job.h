@@ -21,8 +21,6 @@ typedef struct gnomon_gemm_job {
     int64_t memory_limit; /* bytes of working memory on the host */
     void *stream;         /* the caller's (CUDA: a cudaStream_t); NULL: the device's own */
     const gnomon_device_host *host; /* set for a device's call of gemm */
-    bool coarse; /* BF16 on the CPU: two slices of an fp32 number rather than three; the error is
-                    about 2^-16 of |A| |B| */
 } gnomon_gemm_job;
 
 /* Checks the arguments of a call and fills job. Errors: ARGUMENT, SHAPE, DTYPE. */

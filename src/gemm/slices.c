@@ -61,9 +61,9 @@ int64_t gnomon_slices_left(void)
     return 2 * BAND_FLOATS + BAND * CHUNK + CHUNK * GNOMON_LANES + GNOMON_LANES * GNOMON_LANES;
 }
 
-static int slices_of(const gnomon_slices *s, const gnomon_fold *f)
+static int slices_of(const gnomon_fold *f)
 {
-    return f->dtype == GNOMON_F16 ? 2 : s->most; /* the bits of fp16 fit in two */
+    return f->dtype == GNOMON_F16 ? 2 : SLICES; /* the bits of fp16 fit in two */
 }
 
 void gnomon_slices_columns(const gnomon_slices *s, int64_t tile, int64_t tiles, int64_t step,
@@ -75,7 +75,7 @@ void gnomon_slices_columns(const gnomon_slices *s, int64_t tile, int64_t tiles, 
         gnomon_gemm_columns(s->cols, s->kernels, tile + from, some, step, steps, CHUNK, c.plain);
         for (int64_t t = 0; t < some; t++)
             c.wild[from + t] = s->kernels->slices->cols(
-                c.plain + t * CHUNK * GNOMON_LANES, steps, slices_of(s, s->cols),
+                c.plain + t * CHUNK * GNOMON_LANES, steps, slices_of(s->cols),
                 c.slices + (from + t) * TILE, c.scales + (from + t) * GNOMON_LANES);
     }
 }
@@ -166,7 +166,7 @@ static gnomon_slice_rows rows_of(const gnomon_slices *s, int which, int64_t row,
                            .ld = CHUNK,
                            .rows = rows,
                            .steps = steps,
-                           .slices = slices_of(s, s->rows),
+                           .slices = slices_of(s->rows),
                            .to = to->slices,
                            .scales = to->scales};
     if (s->a == NULL) {
@@ -198,8 +198,8 @@ void gnomon_slices_band(const gnomon_slices *s, int which, int64_t row, int64_t 
     if (next > 0) after = rows_of(s, !which, row + rows, next, step, steps);
     const gnomon_sliced product = {.steps = steps,
                                    .rows = rows,
-                                   .left_slices = slices_of(s, s->rows),
-                                   .right_slices = slices_of(s, s->cols),
+                                   .left_slices = slices_of(s->rows),
+                                   .right_slices = slices_of(s->cols),
                                    .left = left->slices,
                                    .right = c.slices,
                                    .right_stride = TILE,

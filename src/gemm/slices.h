@@ -11,7 +11,6 @@ typedef struct gnomon_slices {
     const gnomon_matrix *a; /* whose rows lie with col_stride 1; NULL: they don't */
     const gnomon_fold *rows, *cols;
     bool turned;         /* the rows are the product's columns */
-    int most;            /* slices of a number, at most: 3 or 2 */
     int64_t tiles;       /* of columns at a time, at most */
     float *right, *left; /* gnomon_slices_right and gnomon_slices_left numbers */
 } gnomon_slices;

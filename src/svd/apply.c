@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "gemm/coarse.h"
 #include "gemm/job.h"
 #include "linalg/blas.h"
 #include "project/blocks.h"
@@ -277,26 +278,18 @@ enum { COARSE_COLS = 128 };
 static bool is_coarse(const gnomon_row_source *source, const gnomon_tall *in)
 {
     return source->coarse && !source->f64 && !source->sparse && in->cols >= COARSE_COLS &&
-           gnomon_context_kernels(source->ctx)->slices != NULL;
+           gnomon_gemm_has_coarse(source->ctx);
 }
 
-/* out = a in + beta out, all of them F32, by two slices a number. */
+/* out = a in, or out += a in, all of them F32, in less than single precision. */
 static gnomon_status multiply_coarsely(const gnomon_row_source *source, const gnomon_matrix *a,
-                                       const gnomon_tall *in, double beta, const gnomon_tall *out)
+                                       const gnomon_tall *in, bool onto, const gnomon_tall *out)
 {
     const gnomon_matrix b = gnomon_matrix_rowmajor(in->data, GNOMON_F32, in->rows, in->cols);
     const gnomon_matrix c = gnomon_matrix_rowmajor(out->data, GNOMON_F32, out->rows, out->cols);
-    const gnomon_gemm_job job = {.a = a,
-                                 .b = &b,
-                                 .c = &c,
-                                 .alpha = 1,
-                                 .beta = beta,
-                                 .form = GNOMON_GEMM_BF16,
-                                 .coarse = true,
-                                 /* a share: BLAS takes none of the limit */
-                                 .memory_limit =
-                                     gnomon_max(gnomon_memory_limit(source->ctx) / 8, 1 << 20)};
-    return gnomon_gemm_on_cpu(source->ctx, &job);
+    /* a share: BLAS takes none of the limit */
+    return gnomon_gemm_coarse(source->ctx, a, &b, onto, &c,
+                              gnomon_max(gnomon_memory_limit(source->ctx) / 8, 1 << 20));
 }
 
 gnomon_status gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *piece,
@@ -308,7 +301,7 @@ gnomon_status gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *
                  .in = w,
                  .out = out};
     if (piece->sparse && source->centered) return apply_centered(source, piece, w, out);
-    if (is_coarse(source, w)) return multiply_coarsely(source, &piece->dense, w, 0, out);
+    if (is_coarse(source, w)) return multiply_coarsely(source, &piece->dense, w, false, out);
     if (piece->sparse)
         gnomon_parallel(source->ctx, (piece->rows + SPARSE_ROWS - 1) / SPARSE_ROWS, apply_sparse,
                         &p);
@@ -354,7 +347,7 @@ gnomon_status gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece
     if (piece->sparse && source->centered) return adjoin_centered(source, piece, q, z);
     if (is_coarse(source, q)) {
         const gnomon_matrix transposed = gnomon_matrix_transposed(&piece->dense);
-        return multiply_coarsely(source, &transposed, q, 1, z);
+        return multiply_coarsely(source, &transposed, q, true, z);
     }
     if (piece->sparse)
         gnomon_parallel(source->ctx, (q->cols + SPARSE_COLS - 1) / SPARSE_COLS, adjoint_sparse, &p);

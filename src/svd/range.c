@@ -12,8 +12,15 @@
 /* The adjoint of orthonormal columns spans about as much as they did before: where that is less
  * than this, it goes into the next product as it is, which then spans its square, and rounding in
  * single precision stays below 2^-8 of the shortest direction. Products of columns that span no
- * more may be by two slices a number, whose rounding, 2^-17, stays below that too. */
+ * more may be coarse (gemm/coarse.h): what they lose of the matrix, 2^-17, stays below that too. Of
+ * the columns they take other ones, at most 2^-8 of their length away: as far as that lies in the
+ * span of the wanted directions nothing is lost, and the rest the product makes as short as all
+ * that is not wanted. */
 #define TAME 0x1p-8
+
+/* The same of products that another iteration follows: it is enough that no direction is lost,
+ * since that iteration makes what is off by rounding as much shorter as all that is not wanted. */
+#define TAME_EARLY 0x1p-15
 
 /* From so many columns on the product with a gaussian operator costs about as much as each of the
  * others. */
@@ -76,7 +83,7 @@ static gnomon_status shifted_step(gnomon_factor *f, int iteration, const gnomon_
         f->out->power_seconds += gnomon_lap(&f->clock);
     }
     GNOMON_TRY(gnomon_condition(f->ctx, y, &span, r, &f->orth));
-    f->source.coarse = span >= TAME;
+    f->source.coarse = span >= (iteration + 1 < f->options.power ? TAME_EARLY : TAME);
     const bool shifted = iteration > 0 && span > 0;
     if (shifted) {
         double least;

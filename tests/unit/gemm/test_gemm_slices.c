@@ -2,7 +2,7 @@
  * there are none (tests/avx512), by slices; elsewhere the plain product, by the same bound. */
 #include "products.h"
 
-#include "gemm/job.h"
+#include "gemm/coarse.h"
 
 static bool by_slices(void)
 {
@@ -75,53 +75,102 @@ static void integers_are_exact(void **state)
     free_matrix(&c);
 }
 
-/* Two slices of an fp32 number: steps of other jobs may ask for them. Either side may be the longer
- * one, and the bits are those of any number of threads. */
+typedef struct setting {
+    int threads;
+    int64_t limit;
+} setting;
+
+/* The product that steps of the SVD take where less than single precision is enough: within its
+ * bound, of either layout of A, the same bits with any threads and memory. */
 static void coarse(void **state)
 {
     (void)state;
-    static const int64_t shapes[][3] = {
-        {70, 200, 300}, {200, 70, 300}, {33, 17, 97}, {64, 64, 4100}};
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        const int64_t m = shapes[i][0], n = shapes[i][1], k = shapes[i][2];
-        owned a = make_matrix(m, k, GNOMON_F32, ROW_MAJOR),
-              b = make_matrix(k, n, GNOMON_F32, ROW_MAJOR);
-        owned c[2] = {make_matrix(m, n, GNOMON_F32, ROW_MAJOR),
-                      make_matrix(m, n, GNOMON_F32, ROW_MAJOR)};
-        for (int way = 0; way < 2; way++) {
+    static const int64_t shapes[][3] = {{70, 200, 300}, {300, 45, 70}, {33, 17, 97},
+                                        {64, 64, 4100}, {1, 1, 1},     {257, 32, 8200},
+                                        {95, 130, 33}};
+    static const setting settings[] = {{1, INT64_C(1) << 30}, {3, INT64_C(1) << 30}, {2, 1 << 17}};
+    for (size_t i = 0; i < 2 * sizeof shapes / sizeof shapes[0]; i++) {
+        const int64_t *shape = shapes[i / 2], m = shape[0], n = shape[1], k = shape[2];
+        const bool onto = i % 4 > 1;
+        owned a = make_matrix(m, k, GNOMON_F32, i % 2 ? COL_MAJOR : ROW_MAJOR),
+              b = make_matrix(k, n, GNOMON_F32, ROW_MAJOR),
+              before = make_matrix(m, n, GNOMON_F32, ROW_MAJOR);
+        owned c[3];
+        fill(&a.m, 0, i);
+        fill(&b.m, 0, i + 100);
+        fill(&before.m, 0, i + 200);
+        for (int way = 0; way < 3; way++) {
             gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
             gnomon_context *other = NULL;
-            o.threads = 1 + 2 * way;
+            o.threads = settings[way].threads;
             assert_int_equal(gnomon_context_create(&o, &other), GNOMON_OK);
-            const gnomon_gemm_job job = {.a = &a.m,
-                                         .b = &b.m,
-                                         .c = &c[way].m,
-                                         .alpha = 1,
-                                         .form = GNOMON_GEMM_BF16,
-                                         .coarse = true,
-                                         .memory_limit = INT64_C(1) << 30};
-            ASSERT_OK(other, gnomon_gemm_on_cpu(other, &job));
+            c[way] = make_matrix(m, n, GNOMON_F32, ROW_MAJOR);
+            if (onto)
+                for (int64_t r = 0; r < m; r++)
+                    for (int64_t j = 0; j < n; j++)
+                        ((float *)c[way].m.data)[r * c[way].m.row_stride + j] =
+                            (float)element(&before.m, r, j);
+            if (gnomon_gemm_has_coarse(other))
+                ASSERT_OK(other, gnomon_gemm_coarse(other, &a.m, &b.m, onto, &c[way].m,
+                                                    settings[way].limit));
             gnomon_context_destroy(other);
         }
-        assert_memory_equal(c[0].m.data, c[1].m.data, (size_t)(m * n) * sizeof(float));
         double most = 0;
-        for (int64_t r = 0; r < m; r++) {
+        for (int64_t r = 0; by_slices() && r < m; r++) {
             for (int64_t j = 0; j < n; j++) {
-                double sum = 0, size = 0;
+                double sum = onto ? element(&before.m, r, j) : 0, size = fabs(sum);
                 for (int64_t p = 0; p < k; p++) {
                     sum += element(&a.m, r, p) * element(&b.m, p, j);
                     size += fabs(element(&a.m, r, p) * element(&b.m, p, j));
                 }
-                most = fmax(most, fabs(element(&c[0].m, r, j) - sum) / size);
+                const double got = element(&c[0].m, r, j);
+                most = fmax(most, fabs(got - sum) / size);
+                assert_true(got == element(&c[1].m, r, j));
+                assert_true(got == element(&c[2].m, r, j));
             }
         }
-        assert_true(most < 0x1p-15);
-        if (by_slices()) assert_true(most > 0x1p-22); /* else there are three of them */
+        assert_true(most < 0x1.1p-8);
         free_matrix(&a);
         free_matrix(&b);
-        free_matrix(&c[0]);
-        free_matrix(&c[1]);
+        free_matrix(&before);
+        for (int way = 0; way < 3; way++)
+            free_matrix(&c[way]);
     }
+}
+
+/* A's numbers have two slices, those of the columns one: what fits in these has exact products. */
+static void coarse_exactly(void **state)
+{
+    (void)state;
+    enum { M = 65, N = 40, K = 300 };
+    uint64_t random = 5;
+    owned a = make_matrix(M, K, GNOMON_F32, ROW_MAJOR),
+          b = make_matrix(K, N, GNOMON_F32, ROW_MAJOR),
+          c = make_matrix(M, N, GNOMON_F32, ROW_MAJOR);
+    for (int64_t i = 0; i < M * K; i++)
+        ((float *)a.m.data)[i] = (float)(next_random(&random) % 32001) - 16000;
+    for (int64_t i = 0; i < N * K; i++)
+        ((float *)b.m.data)[i] = (float)(next_random(&random) % 3) - 1;
+    if (by_slices())
+        ASSERT_OK(ctx, gnomon_gemm_coarse(ctx, &a.m, &b.m, false, &c.m, INT64_C(1) << 30));
+    for (int64_t i = 0; by_slices() && i < M; i++) {
+        for (int64_t j = 0; j < N; j++) {
+            double sum = 0;
+            for (int64_t p = 0; p < K; p++)
+                sum += element(&a.m, i, p) * element(&b.m, p, j);
+            assert_true(element(&c.m, i, j) == sum);
+        }
+    }
+    /* Infinity comes out as it is, or as NaN. */
+    ((float *)b.m.data)[7] = INFINITY;
+    if (by_slices()) {
+        ASSERT_OK(ctx, gnomon_gemm_coarse(ctx, &a.m, &b.m, false, &c.m, INT64_C(1) << 30));
+        assert_false(isfinite(element(&c.m, 3, 7)));
+        assert_true(isfinite(element(&c.m, 3, 8)));
+    }
+    free_matrix(&a);
+    free_matrix(&b);
+    free_matrix(&c);
 }
 
 /* Lines of all magnitudes: each is scaled for itself. Numbers below the normal range too. */
@@ -345,6 +394,7 @@ int main(void)
         cmocka_unit_test(sizes),
         cmocka_unit_test(integers_are_exact),
         cmocka_unit_test(coarse),
+        cmocka_unit_test(coarse_exactly),
         cmocka_unit_test(whole_range),
         cmocka_unit_test(range_within_a_line),
         cmocka_unit_test(nonfinite_values_pass),

@@ -1,0 +1,305 @@
+/* A task takes some lines of A and goes through the steps a chunk at a time: 32 lines' numbers of a
+ * chunk become slices, which stay in the first cache while the columns pass by in panels, made
+ * beforehand and shared by all tasks. Of A's columns (turned) the sums are C's transpose. They stay
+ * in fp32, in a task's own memory or, where panels of all steps would be too large, in C: that
+ * rounds nothing, so no cut shows in the bits. */
+#include "gemm/coarse.h"
+
+#include "base/arithmetic.h"
+#include "base/context.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "kernels.h"
+#include "project/blocks.h"
+#include "project/slots.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    STEPS = GNOMON_COARSE_STEPS,
+    LINES = GNOMON_COARSE_LINES,
+    SUMS = LINES * LINES,
+    PARTS = 8,       /* of a task, at most; whole ones where threads would have few */
+    LEAST_PARTS = 2, /* where the task's panels are read often enough */
+    SHORT = 16       /* chunks of steps that memory is given to first */
+};
+
+typedef struct coarse {
+    const gnomon_kernels *kernels;
+    const float *a;
+    int64_t ld, lines, steps;
+    bool turned, onto;
+    const gnomon_matrix *b, *c;
+    int64_t chunks, parts, panels; /* at once, at most */
+    int64_t slots;
+    int64_t chunk, chunk_end, panel, panel_end; /* at hand */
+    int64_t first;                              /* task */
+    uint16_t *packed, *part; /* packed: [chunk][panel] at hand; part: one of a slot */
+    float *sums;             /* parts x panels of a slot */
+} coarse;
+
+bool gnomon_gemm_has_coarse(gnomon_context *ctx)
+{
+    return gnomon_context_kernels(ctx)->slices != NULL;
+}
+
+static int64_t steps_of(const coarse *c, int64_t chunk)
+{
+    return gnomon_min(STEPS, c->steps - chunk * STEPS);
+}
+
+static void pack(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const coarse *c = arg;
+    const int64_t chunk = c->chunk + task, step = chunk * STEPS, count = c->panel_end - c->panel;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t col = (c->panel + i) * LINES;
+        c->kernels->slices->coarse_panel((const float *)c->b->data + step * c->b->row_stride + col,
+                                         c->b->row_stride, gnomon_min(LINES, c->b->cols - col),
+                                         steps_of(c, chunk), c->turned,
+                                         c->packed + (task * count + i) * GNOMON_COARSE_PANEL);
+    }
+}
+
+/* ---- sums from C and to it ---- */
+
+/* out[j][i] = in[i][j] for the valid numbers of 16 x 16. */
+static void turn(const coarse *c, const float *in, int64_t ld, int64_t rows, int64_t cols,
+                 float *out)
+{
+    const void *lane[GNOMON_LANES];
+    int64_t valid[GNOMON_LANES];
+    for (int64_t l = 0; l < GNOMON_LANES; l++) {
+        lane[l] = l < rows ? in + l * ld : NULL;
+        valid[l] = l < rows ? cols : 0;
+    }
+    (void)c->kernels->pack_f32(lane, valid, GNOMON_F32, 1, false, GNOMON_LANES, out);
+}
+
+/* Lines [line, line + lines) and columns [col, col + cols) of C. */
+typedef struct area {
+    int64_t line, lines, col, cols;
+} area;
+
+static float *place(const coarse *c, const area *at, int64_t line, int64_t col)
+{
+    return (float *)c->c->data + (at->line + line) * c->c->row_stride + at->col + col;
+}
+
+static void fetch(const coarse *c, const area *at, float *sums)
+{
+    float square[GNOMON_LANES * GNOMON_LANES];
+    memset(sums, 0, SUMS * sizeof *sums);
+    if (!c->onto && c->chunk == 0) return;
+    if (!c->turned) {
+        for (int64_t i = 0; i < at->lines; i++)
+            memcpy(sums + i * LINES, place(c, at, i, 0), (size_t)at->cols * sizeof *sums);
+        return;
+    }
+    for (int64_t i = 0; i < at->lines; i += GNOMON_LANES) {
+        for (int64_t j = 0; j < at->cols; j += GNOMON_LANES) {
+            turn(c, place(c, at, i, j), c->c->row_stride, at->lines - i,
+                 gnomon_min(GNOMON_LANES, at->cols - j), square);
+            for (int64_t l = 0; l < GNOMON_LANES; l++)
+                memcpy(sums + (j + l) * LINES + i, square + l * GNOMON_LANES,
+                       GNOMON_LANES * sizeof *sums);
+        }
+    }
+}
+
+static void put(const coarse *c, const area *at, const float *sums)
+{
+    float square[GNOMON_LANES * GNOMON_LANES];
+    if (!c->turned) {
+        for (int64_t i = 0; i < at->lines; i++)
+            memcpy(place(c, at, i, 0), sums + i * LINES, (size_t)at->cols * sizeof *sums);
+        return;
+    }
+    for (int64_t i = 0; i < at->lines; i += GNOMON_LANES) {
+        for (int64_t j = 0; j < at->cols; j += GNOMON_LANES) {
+            const int64_t cols = gnomon_min(GNOMON_LANES, at->cols - j);
+            turn(c, sums + j * LINES + i, LINES, GNOMON_LANES, GNOMON_LANES, square);
+            for (int64_t l = 0; l < gnomon_min(GNOMON_LANES, at->lines - i); l++)
+                memcpy(place(c, at, i + l, j), square + l * GNOMON_LANES,
+                       (size_t)cols * sizeof *sums);
+        }
+    }
+}
+
+/* ---- a task ---- */
+
+static const float *numbers(const coarse *c, int64_t line, int64_t step)
+{
+    return c->turned ? c->a + step * c->ld + line : c->a + line * c->ld + step;
+}
+
+/* The share of the next chunk's numbers that is fetched while this part is multiplied. */
+static void look_ahead(const coarse *c, int64_t line, int64_t lines, int64_t part, int64_t chunk,
+                       gnomon_coarse *p)
+{
+    if (chunk + 1 >= c->chunk_end) return;
+    const int64_t step = (chunk + 1) * STEPS, steps = steps_of(c, chunk + 1);
+    if (c->turned) {
+        const int64_t parts = gnomon_ceil_div(lines, LINES), share = gnomon_ceil_div(steps, parts);
+        p->ahead = (const char *)numbers(c, line, step + gnomon_min(steps, part * share));
+        p->ahead_rows = gnomon_max(0, gnomon_min(share, steps - part * share));
+        p->ahead_bytes = lines * (int64_t)sizeof(float);
+    } else {
+        p->ahead = (const char *)numbers(c, line + part * LINES, step);
+        p->ahead_rows = gnomon_min(LINES, lines - part * LINES);
+        p->ahead_bytes = steps * (int64_t)sizeof(float);
+    }
+    p->ahead_stride = c->ld * (int64_t)sizeof(float);
+}
+
+static void multiply(void *arg, int64_t task, int64_t slot)
+{
+    const coarse *c = arg;
+    const gnomon_slice_kernels *kernels = c->kernels->slices;
+    const int64_t panels = c->panel_end - c->panel, line = (c->first + task) * c->parts * LINES;
+    const int64_t lines = gnomon_min(c->parts * LINES, c->lines - line);
+    const int64_t parts = gnomon_ceil_div(lines, LINES);
+    float *sums = c->sums + slot * c->parts * c->panels * SUMS;
+    uint16_t *part = c->part + slot * GNOMON_COARSE_PART;
+    kernels->begin();
+    for (int64_t i = 0; i < parts * panels; i++) {
+        const area at = {line + i / panels * LINES, gnomon_min(LINES, lines - i / panels * LINES),
+                         (c->panel + i % panels) * LINES,
+                         gnomon_min(LINES, c->b->cols - (c->panel + i % panels) * LINES)};
+        fetch(c, &at, sums + i * SUMS);
+    }
+    for (int64_t chunk = c->chunk; chunk < c->chunk_end; chunk++) {
+        const int64_t steps = steps_of(c, chunk);
+        for (int64_t i = 0; i < parts; i++) {
+            gnomon_coarse p = {.steps = steps,
+                               .count = panels,
+                               .part = part,
+                               .panels =
+                                   c->packed + (chunk - c->chunk) * panels * GNOMON_COARSE_PANEL,
+                               .sums = sums + i * panels * SUMS,
+                               .turned = c->turned};
+            kernels->coarse_part(numbers(c, line + i * LINES, chunk * STEPS), c->ld,
+                                 gnomon_min(LINES, lines - i * LINES), steps, c->turned, part);
+            look_ahead(c, line, lines, i, chunk, &p);
+            kernels->coarse_product(&p);
+        }
+    }
+    kernels->end();
+    for (int64_t i = 0; i < parts * panels; i++) {
+        const area at = {line + i / panels * LINES, gnomon_min(LINES, lines - i / panels * LINES),
+                         (c->panel + i % panels) * LINES,
+                         gnomon_min(LINES, c->b->cols - (c->panel + i % panels) * LINES)};
+        put(c, &at, sums + i * SUMS);
+    }
+}
+
+/* ---- the whole ---- */
+
+static bool bytes_of(const coarse *c, int64_t *bytes)
+{
+    int64_t packed;
+    *bytes = 4096 + c->slots * (GNOMON_COARSE_PART * (int64_t)sizeof *c->part +
+                                c->parts * c->panels * SUMS * (int64_t)sizeof *c->sums);
+    return gnomon_mul(c->chunks, c->panels * GNOMON_COARSE_PANEL * (int64_t)sizeof *c->packed,
+                      &packed) &&
+           gnomon_add(*bytes, packed, bytes);
+}
+
+static gnomon_status choose_sizes(gnomon_context *ctx, coarse *c, int64_t limit)
+{
+    int64_t bytes;
+    c->chunks = gnomon_ceil_div(c->steps, STEPS);
+    c->panels = gnomon_ceil_div(c->b->cols, LINES);
+    c->slots = gnomon_context_threads(ctx);
+    c->parts = PARTS;
+    while (c->parts > LEAST_PARTS && gnomon_ceil_div(c->lines, c->parts * LINES) < 2 * c->slots &&
+           c->slots > 1)
+        c->parts /= 2;
+    while (!bytes_of(c, &bytes) || bytes > limit) {
+        if (c->chunks > SHORT)
+            c->chunks = (c->chunks + 1) / 2;
+        else if (c->panels > 1)
+            c->panels = (c->panels + 1) / 2;
+        else if (c->slots > 1)
+            c->slots = (c->slots + 1) / 2;
+        else if (c->chunks > 1)
+            c->chunks = (c->chunks + 1) / 2;
+        else if (c->parts > 1)
+            c->parts /= 2;
+        else
+            return gnomon_fail(
+                ctx, GNOMON_ERROR_MEMORY,
+                GNOMON_ARG(
+                    "memory_limit") " is too low: %" PRId64
+                                    " bytes are left for a product that needs at least %" PRId64,
+                limit, bytes);
+    }
+    return GNOMON_OK;
+}
+
+/* Tasks that go between two reports of progress, about a tenth of a second's work. */
+static int64_t wave_of(gnomon_context *ctx, const coarse *c, int64_t tasks)
+{
+    if (!ctx->progress) return tasks;
+    const double work =
+        (double)(c->parts * LINES) * (double)(c->panels * LINES) * (double)(c->chunks * STEPS);
+    const double some = 5e9 * (double)c->slots / work;
+    return gnomon_min(tasks, gnomon_max(4 * c->slots, some > 1e9 ? 1000000000 : (int64_t)some));
+}
+
+static gnomon_status run_all(gnomon_context *ctx, coarse *c)
+{
+    const int64_t chunks = gnomon_ceil_div(c->steps, STEPS),
+                  panels = gnomon_ceil_div(c->b->cols, LINES);
+    const int64_t tasks = gnomon_ceil_div(c->lines, c->parts * LINES),
+                  wave = wave_of(ctx, c, tasks);
+    for (c->panel = 0; c->panel < panels; c->panel = c->panel_end) {
+        c->panel_end = gnomon_min(panels, c->panel + c->panels);
+        for (c->chunk = 0; c->chunk < chunks; c->chunk = c->chunk_end) {
+            c->chunk_end = gnomon_min(chunks, c->chunk + c->chunks);
+            gnomon_parallel(ctx, c->chunk_end - c->chunk, pack, c);
+            for (c->first = 0; c->first < tasks; c->first += wave) {
+                GNOMON_TRY(gnomon_progress(ctx, "multiply", c->panel * chunks + c->chunk,
+                                           panels * chunks));
+                gnomon_in_slots(ctx, c->slots, gnomon_min(wave, tasks - c->first), multiply, c);
+            }
+        }
+    }
+    return gnomon_progress(ctx, "multiply", panels * chunks, panels * chunks);
+}
+
+static gnomon_status allocate(gnomon_context *ctx, coarse *c)
+{
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->chunks, c->panels * GNOMON_COARSE_PANEL),
+                            sizeof *c->packed, "packed columns", &c->packed));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->slots, GNOMON_COARSE_PART), sizeof *c->part,
+                            "packed rows", &c->part));
+    return gnomon_alloc(ctx, gnomon_times(c->slots, c->parts * c->panels * SUMS), sizeof *c->sums,
+                        "the sums", &c->sums);
+}
+
+gnomon_status gnomon_gemm_coarse(gnomon_context *ctx, const gnomon_matrix *a,
+                                 const gnomon_matrix *b, bool onto, const gnomon_matrix *c,
+                                 int64_t memory_limit)
+{
+    const bool turned = a->col_stride != 1;
+    coarse run = {.kernels = gnomon_context_kernels(ctx),
+                  .a = a->data,
+                  .ld = turned ? a->col_stride : a->row_stride,
+                  .lines = a->rows,
+                  .steps = a->cols,
+                  .turned = turned,
+                  .onto = onto,
+                  .b = b,
+                  .c = c};
+    GNOMON_TRY(choose_sizes(ctx, &run, memory_limit));
+    gnomon_status status = allocate(ctx, &run);
+    if (status == GNOMON_OK) status = run_all(ctx, &run);
+    gnomon_free(ctx, run.packed);
+    gnomon_free(ctx, run.part);
+    gnomon_free(ctx, run.sums);
+    return status;
+}
