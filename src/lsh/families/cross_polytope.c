@@ -8,6 +8,7 @@
 #include "lsh/families/family.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { OUTER = 64, MIDDLE = 48, INNER = 32, MOST_NODES = OUTER };
 
@@ -95,6 +96,29 @@ double gnomon_cross_polytope_collision(int64_t sides, double rho)
     return clamp(2 * (double)sides * sum, 0, 1);
 }
 
+static int32_t magnitude_bits(float x)
+{
+    int32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits & INT32_MAX;
+}
+
+/* The first of the largest magnitudes; -1 where a number is NaN. The order of magnitudes is that of
+ * their bits, of which the compiler compares several at once. */
+static int64_t farthest(const float *x, int64_t sides)
+{
+    int32_t most = 0;
+    for (int64_t s = 0; s < sides; s++) {
+        const int32_t bits = magnitude_bits(x[s]);
+        most = bits > most ? bits : most;
+    }
+    if (most > 0x7f800000) return -1;
+    int64_t s = 0;
+    while (magnitude_bits(x[s]) != most)
+        s++;
+    return s;
+}
+
 /* The largest magnitudes first; equal ones by direction. */
 static void hash_directions(const gnomon_hash_batch *b, int64_t point, int64_t at)
 {
@@ -104,6 +128,11 @@ static void hash_directions(const gnomon_hash_batch *b, int64_t point, int64_t a
         int64_t best[GNOMON_LSH_OTHERS + 1] = {0};
         int kept = 0;
         const int room = b->out->others ? b->h->others + 1 : 1;
+        const int64_t alone = room == 1 ? farthest(x, sides) : -1;
+        if (alone >= 0) {
+            b->out->values[at] = (int32_t)(2 * alone + (x[alone] < 0));
+            continue;
+        }
         for (int64_t s = 0; s < sides; s++) {
             const float size = fabsf(x[s]);
             if (kept == room && !(size > fabsf(x[best[kept - 1]]))) continue;

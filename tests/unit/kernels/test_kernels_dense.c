@@ -347,6 +347,41 @@ static void axpy_is_one_fma_an_element(void **state)
     }
 }
 
+/* Sums of squares go lane by lane, in order; NaN is seen in them, infinity in the largest. */
+static void figures_are_lane_by_lane(void **state)
+{
+    (void)state;
+    enum { COUNT = 1024 + 5 * GNOMON_FIGURES };
+    static float narrow[COUNT];
+    static double wide[COUNT];
+    double expected[GNOMON_FIGURES];
+    for (int l = 0; l < GNOMON_FIGURES; l++)
+        expected[l] = l;
+    for (int64_t i = 0; i < COUNT; i++) {
+        narrow[i] = (float)((i * 7919 + 13) % 1009 - 500) / 97 * (i == COUNT - 3 ? -100.0F : 1.0F);
+        wide[i] = narrow[i];
+        expected[i % GNOMON_FIGURES] += wide[i] * wide[i];
+    }
+    for (int l = 0; l < level_count; l++) {
+        double squares[2][GNOMON_FIGURES], most[2] = {0.5, 1e9};
+        for (int lane = 0; lane < GNOMON_FIGURES; lane++)
+            squares[0][lane] = squares[1][lane] = lane;
+        levels[l]->figures_f32(narrow, COUNT, squares[0], &most[0]);
+        levels[l]->figures_f64(wide, COUNT, squares[1], &most[1]);
+        assert_memory_equal(squares[0], expected, sizeof expected);
+        assert_memory_equal(squares[1], expected, sizeof expected);
+        assert_true(most[0] == fabs(wide[COUNT - 3]) && most[1] == 1e9);
+        narrow[9] = NAN;
+        wide[17] = -INFINITY;
+        levels[l]->figures_f32(narrow, COUNT, squares[0], &most[0]);
+        levels[l]->figures_f64(wide, COUNT, squares[1], &most[1]);
+        assert_true(isnan(squares[0][1]) && isfinite(squares[0][2]));
+        assert_true(isinf(squares[1][1]) && isinf(most[1]));
+        narrow[9] = (float)((9 * 7919 + 13) % 1009 - 500) / 97;
+        wide[17] = narrow[17];
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +391,7 @@ int main(void)
         cmocka_unit_test(packing_holds_every_element),
         cmocka_unit_test(packing_sees_every_nonfinite_element),
         cmocka_unit_test(every_half_is_converted),
+        cmocka_unit_test(figures_are_lane_by_lane),
         cmocka_unit_test(axpy_is_one_fma_an_element),
     };
     blocks = dense_blocks;
