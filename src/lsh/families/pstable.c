@@ -28,7 +28,7 @@ static int32_t as_value(double t)
 /* floor(t), without the call. */
 static int32_t value_of(double t)
 {
-    if (!(t >= -0x1p31 && t < 0x1p31)) return as_value(floor(t));
+    if (!(fabs(t) < 0x1p31)) return as_value(floor(t));
     const int32_t whole = (int32_t)t;
     return whole - ((double)whole > t);
 }
