@@ -244,11 +244,11 @@ typedef struct product {
     gnomon_solver *s;
     gnomon_operator *op;
     int64_t k;
-    double *sums;            /* of each part: k x d, k x m */
-    const gnomon_csr *block; /* k x rows */
-    const gnomon_csr *a;     /* rows x d */
-    int64_t own;             /* the first one's number */
-    const double *b;         /* rows x m */
+    double *sums;     /* of each part: k x d, k x m */
+    gnomon_csr block; /* k x rows */
+    gnomon_csr a;     /* rows x d */
+    int64_t own;      /* the first one's number */
+    const double *b;  /* rows x m */
 } product;
 
 static int64_t numbers_of(const product *p)
@@ -260,7 +260,7 @@ static void multiply_rows(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const product *p = arg;
-    const gnomon_csr *s = p->block, *a = p->a;
+    const gnomon_csr *s = &p->block, *a = &p->a;
     const int64_t m = p->s->m, d = p->s->d, end = gnomon_min((task + 1) * SKETCH_ROWS, s->rows);
     for (int64_t i = task * SKETCH_ROWS; i < end; i++) {
         for (int64_t e = s->offsets[i]; e < s->offsets[i + 1]; e++) {
@@ -283,24 +283,21 @@ static void multiply_rows(void *arg, int64_t task, int worker)
 static gnomon_status multiply(product *p, const gnomon_piece *piece, int64_t first, int64_t rows)
 {
     gnomon_solver *s = p->s;
-    gnomon_csr block = {0};
     gnomon_tall lines = {0};
-    const gnomon_csr a = gnomon_csr_rows(&piece->csr, first, rows);
     const int64_t own = piece->own + first, place = gnomon_place_of(&s->source, own);
+    p->a = gnomon_csr_rows(&piece->csr, first, rows);
     gnomon_status status =
-        gnomon_operator_block_csr(s->ctx, p->op, 0, place, p->k, rows, GNOMON_F64, &block);
+        gnomon_operator_block_csr(s->ctx, p->op, 0, place, p->k, rows, GNOMON_F64, &p->block);
     if (status == GNOMON_OK)
         status = gnomon_tall_make(s->ctx, true, rows, s->m, false, "a piece of b", &lines);
     if (status == GNOMON_OK) {
         gnomon_solver_read_b(s, place, rows, lines.data);
-        p->block = &block;
-        p->a = &a;
         p->own = own;
         p->b = lines.data;
         gnomon_parallel(s->ctx, (p->k + SKETCH_ROWS - 1) / SKETCH_ROWS, multiply_rows, p);
     }
     gnomon_tall_drop(s->ctx, &lines);
-    gnomon_csr_free(s->ctx, &block);
+    gnomon_csr_free(s->ctx, &p->block);
     return status;
 }
 
