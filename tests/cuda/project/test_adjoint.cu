@@ -260,8 +260,8 @@ int main(void)
         {500, 40000, 33, 0, 0, 0, 0, GNOMON_BF16, false, false, true, 1, 0},
         {7, 8, 1, 0, 0, 0, 0, GNOMON_F32, false, false, false, 1, 0},
     };
-    /* srht: transforms of 2^10 to 2^12 elements of lone and of adjacent points, few rows and more
-     * than shared memory holds, up to all */
+    /* srht: transforms of 2^10 to 2^12 elements of lone and of adjacent points, few rows, the
+     * most that shared memory holds on Hopper, and more, up to all */
     const job transforms[] = {
         {2000, 2047, 21, 0, 0, 0, 0, GNOMON_F32, false, true, false, 1, 0},
         {2047, 2047, 5, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
@@ -274,6 +274,8 @@ int main(void)
         {4096, 50000, 9, 0, 0, 0, 0, GNOMON_F32, false, false, true, -1, 0.5},
         {5000, 20000, 7, 0, 0, 9000, 10001, GNOMON_F16, false, true, true, 1, 0},
         {9000, 20000, 5, 100, 8000, 0, 0, GNOMON_F32, false, false, false, 1, 0},
+        {24240, 32768, 9, 0, 0, 9000, 4200, GNOMON_F32, false, false, true, 1, 0},
+        {25260, 32768, 9, 0, 0, 9000, 4200, GNOMON_F32, false, false, false, 1, 0},
         {30001, 32768, 9, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
         {70000, 70000, 3, 0, 0, 0, 0, GNOMON_F32, false, false, false, 1, 0},
     };

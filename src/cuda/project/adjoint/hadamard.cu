@@ -349,11 +349,17 @@ static __global__ void __launch_bounds__(shape<LOG2, POINTS, LONE>::block,
     }
 }
 
-/* Of shared memory, and a little more. */
+/* Of shared memory that a launch asks for. */
 template <int LOG2, int POINTS, int LONE> static size_t bytes_of(int64_t held_rows)
 {
     const int64_t each = shape<LOG2, POINTS, LONE>::holds_z ? 1 + LONE : 1;
-    return (size_t)(lanes<LOG2, POINTS>::floats * LONE + held_rows * each) * 4 + 256;
+    return (size_t)(lanes<LOG2, POINTS>::floats * LONE + held_rows * each) * 4;
+}
+
+/* Whether a block may have that, beside what the kernel has of its own, 256 bytes at most. */
+template <int LOG2, int POINTS, int LONE> static bool fits(int64_t held_rows, const gcu_gpu *gpu)
+{
+    return bytes_of<LOG2, POINTS, LONE>(held_rows) + 256 <= gpu->smem_bytes;
 }
 
 static int64_t round_points(int64_t points)
@@ -428,7 +434,7 @@ static cudaError_t run(const gcu_level &l, const ranked &by, float *z, int64_t c
 {
     const int64_t rows = l.a_row_end - l.a_row;
     const bool across = l.x_row_stride == 1 && l.x_col_stride != 1 && l.n * 2 >= POINTS &&
-                        bytes_of<LOG2, POINTS, 1>(0) <= gpu->smem_bytes;
+                        fits<LOG2, POINTS, 1>(0, gpu);
     if (across)
         rank_rows<LOG2, POINTS><<<1, ORDER_THREADS, 0, stream>>>(by, (uint32_t)rows);
     else
@@ -436,9 +442,9 @@ static cudaError_t run(const gcu_level &l, const ranked &by, float *z, int64_t c
     const cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess) return error;
     if constexpr (LOG2 > 11) { /* fewer elements are those of few rows */
-        if (across && bytes_of<LOG2, POINTS, 1>(rows) > gpu->smem_bytes)
+        if (across && !fits<LOG2, POINTS, 1>(rows, gpu))
             return launch<LOG2, POINTS, 1, false>(l, by, z, copied, gpu->sms, stream);
-        if (!across && bytes_of<LOG2, 1, LONE>(rows) > gpu->smem_bytes)
+        if (!across && !fits<LOG2, 1, LONE>(rows, gpu))
             return launch<LOG2, 1, 1, false>(l, by, z, copied, gpu->sms, stream);
     }
     return across ? launch<LOG2, POINTS, 1, true>(l, by, z, copied, gpu->sms, stream)
