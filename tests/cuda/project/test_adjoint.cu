@@ -278,6 +278,9 @@ int main(void)
         {25260, 32768, 9, 0, 0, 9000, 4200, GNOMON_F32, false, false, false, 1, 0},
         {30001, 32768, 9, 0, 0, 0, 0, GNOMON_F32, false, false, true, 1, 0},
         {70000, 70000, 3, 0, 0, 0, 0, GNOMON_F32, false, false, false, 1, 0},
+        /* some of more rows than have room in a GPU's memory */
+        {1ll << 31, 1ll << 31, 7, 1ll << 30, 200, 999999999, 5000, GNOMON_F32, false, false, true,
+         1, 0},
     };
     int failed = 0, count = 0;
     for (const job &j : transforms) {

@@ -50,16 +50,17 @@ static int64_t size_of(const gcu_adjoint_task *t)
 }
 
 /* Bytes for the lists of a chunk, or of the rows, of the factor that needs most. srht, which wants
- * to know the points too, is no factor of others. */
-static size_t lists_bytes(const gnomon_operator *op, int64_t points)
+ * to know the task's rows and points, is no factor of others. */
+static size_t lists_bytes(const gcu_adjoint_task *t, int64_t points)
 {
     size_t most = 0;
-    for (int i = 0; i < op->levels; i++) {
-        const gnomon_simple *a = &op->factor[i];
+    for (int i = 0; i < t->op->levels; i++) {
+        const gnomon_simple *a = &t->op->factor[i];
         const gcu_adjoint_way way = gcu_kind_of(a)->adjoint;
-        const size_t bytes = way == GCU_ADJOINT_LISTS      ? gcu_adjoint_lists_bytes(a)
-                             : way == GCU_ADJOINT_HADAMARD ? gcu_adjoint_hadamard_bytes(a, points)
-                                                           : 0;
+        size_t bytes = 0;
+        if (way == GCU_ADJOINT_LISTS) bytes = gcu_adjoint_lists_bytes(a);
+        if (way == GCU_ADJOINT_HADAMARD && !t->f64)
+            bytes = gcu_adjoint_hadamard_bytes(t->rows, points);
         if (bytes > most) most = bytes;
     }
     return (most + 255) / 256 * 256;
@@ -86,7 +87,7 @@ bool gcu_adjoint_supports(const gcu_adjoint_task *t, char *why, size_t why_size)
 
 static size_t work_of(const gcu_adjoint_task *t, int64_t points)
 {
-    return lists_bytes(t->op, points) + (size_t)(2 * between(t->op) * points * size_of(t));
+    return lists_bytes(t, points) + (size_t)(2 * between(t->op) * points * size_of(t));
 }
 
 size_t gcu_adjoint_best_work(const gcu_adjoint_task *t)
@@ -150,7 +151,7 @@ static cudaError_t run_batch(const gcu_adjoint_task *t, int64_t point, int64_t p
 {
     const gnomon_operator *op = t->op;
     char *buffer[2];
-    buffer[0] = static_cast<char *>(t->work) + lists_bytes(op, points);
+    buffer[0] = static_cast<char *>(t->work) + lists_bytes(t, points);
     buffer[1] = buffer[0] + between(op) * points * size_of(t);
     for (int i = op->levels - 1; i >= 0; i--) {
         const gnomon_simple *a = &op->factor[i];

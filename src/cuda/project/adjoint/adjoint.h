@@ -33,9 +33,9 @@ size_t gcu_adjoint_lists_bytes(const gnomon_simple *a);
 cudaError_t gcu_adjoint_lists(const gcu_level &level, const gnomon_simple *a, bool f64, void *work,
                               cudaStream_t stream);
 
-/* srht in fp32, in one pass over X; 'work' holds the rows in their order, and Z's elements of some
- * points: of all of 'points', or fewer. */
-size_t gcu_adjoint_hadamard_bytes(const gnomon_simple *a, int64_t points);
+/* srht in fp32, in one pass over X; 'work' holds the level's rows in their order, and Z's elements
+ * of some points: of all of 'points', or fewer. */
+size_t gcu_adjoint_hadamard_bytes(int64_t rows, int64_t points);
 cudaError_t gcu_adjoint_hadamard(const gcu_level &level, const gnomon_simple *a, void *work,
                                  size_t work_bytes, const gcu_gpu *gpu, cudaStream_t stream);
 

@@ -11,6 +11,7 @@
 enum { ORDER_THREADS = 1024, BANKED = 32 /* ranks whose rows go by banks: a warp's lanes */ };
 
 static const int64_t COPIED_POINTS = 1024; /* whose Z is in order at a time, at most */
+static const int64_t MOST_ROWS = INT32_MAX - ORDER_THREADS; /* an int counts beyond them */
 
 struct ranked {
     uint64_t *sample; /* perm of the rows */
@@ -421,9 +422,10 @@ static size_t ranked_bytes(int64_t rows)
     return ((size_t)rows * 32 + 12 + 255) / 256 * 256;
 }
 
-size_t gcu_adjoint_hadamard_bytes(const gnomon_simple *a, int64_t points)
+size_t gcu_adjoint_hadamard_bytes(int64_t rows, int64_t points)
 {
-    return ranked_bytes(a->rows) + (size_t)(a->rows * round_points(points)) * sizeof(float);
+    if (rows > MOST_ROWS) return 0;
+    return ranked_bytes(rows) + (size_t)(rows * round_points(points)) * sizeof(float);
 }
 
 /* Ranks the rows, then transforms adjacent points together where that leaves few lanes idle, LONE
@@ -455,7 +457,7 @@ cudaError_t gcu_adjoint_hadamard(const gcu_level &l, const gnomon_simple *a, voi
                                  size_t work_bytes, const gcu_gpu *gpu, cudaStream_t stream)
 {
     const int64_t rows = l.a_row_end - l.a_row;
-    if (rows <= 0 || rows > INT32_MAX) return gcu_adjoint_dense(l, false, stream);
+    if (rows <= 0 || rows > MOST_ROWS) return gcu_adjoint_dense(l, false, stream);
     const srht_shape s = srht_shape_of(a);
     const ranked by = ranked_in(work, rows);
     const cudaError_t error = srht_samples(s, l.a_row, rows, by.sample, stream);
