@@ -225,9 +225,12 @@ def adjoint(content):
 
 
 def cascade_kernels(content):
+    """The bound as in 'cascades', whose program has measured the rate."""
+    rate = fp16_rate(content["model"])
     for r in content["results"]:
+        flops = 2 * r["flops"] / rate if rate else 0
         yield Job(f"`kronecker`, ζ = {r['zeta']}, {r['inner']}, of {r['n']} f32 points, D = {power(r['d'])}, k = {r['k']:,}, {contiguous(r['layout'])}",
-                  r["ms"], r["read_ms"], "one read")
+                  r["ms"], *longer(r["read_ms"], flops))
 
 
 def lines(content):
@@ -243,18 +246,27 @@ def transfer(content):
                       peers=[("from pageable memory:", r.get("pageable_ms"))])
 
 
+def fp16_rate(model):
+    """Flops a millisecond of the best fp16 products that 'model' found."""
+    return max((2e3 * r["side"] ** 3 / r["among_us"] for r in model if r["table"] == "tau" and r["system"] == "fp16"), default=0)
+
+
+def longer(read, flops):
+    """Bound and its name."""
+    return max(read, flops), "one read" if read > flops else "flops, fp32 as two fp16"
+
+
 def cascades(content):
     """Where its flops take longer than one read, at the best rate of fp16 products that was found, they are the bound."""
     read = next((r["ms"] for r in content["results"] if r["table"] == "read"), None)
-    rate = max((2e3 * r["side"] ** 3 / r["among_us"] for r in content["results"]
-                if r["table"] == "tau" and r["system"] == "fp16"), default=0)  # flops a millisecond
+    rate = fp16_rate(content["results"])
     times = {(r["k"], r["zeta"], r["system"]): r for r in content["results"] if r["table"] == "cascade" and r["d"] == 1 << 20}
     for (k, zeta, system), r in times.items():
         if system != "gnomon" or not read or not rate:
             continue
         flops = 2 * sum(2 * math.prod(p) for p in levels(k, r["d"], zeta, r["points"])) / rate
         yield Job(f"`kronecker`, ζ = {zeta}, of {r['points']} f32 points, D = 2^20, k = {k:,}, points contiguous", r["ms"],
-                  max(read, flops), "one read" if read > flops else "flops, fp32 as two fp16", 1.5 if read > flops else None,
+                  *longer(read, flops), 1.5 if read > flops else None,
                   peers=[(f"by {name}:", times.get((k, zeta, key), {}).get("ms"))
                          for key, name in (("sgemm", "SGEMMs"), ("fp16", "fp16 GEMMs"))])
 
@@ -423,7 +435,8 @@ def one_gpu(gpu, programs):
     for program in order:
         title, jobs_of = PROGRAMS.get(program, (f"`{program}`", anything))
         peers = programs.get(program + "_torch", {}).get("results", [])
-        jobs = list(jobs_of(dict(programs[program], peers=peers)))
+        model = programs.get("model", {}).get("results", [])
+        jobs = list(jobs_of(dict(programs[program], peers=peers, model=model)))
         if not jobs:
             continue
         told += [done for job in jobs for _, done in job.limits()]
