@@ -184,11 +184,12 @@ static gnomon_status run_part(gcu_svd *v, gcu_svd_share *h, bool transposed, con
     const size_t sums = less.of_column ? (size_t)columns * sizeof(double) : 0;
     const gcu_on there(h->s);
     if (h->count[side] == 0) return GNOMON_OK;
+    /* first, as rooms that grow are given back behind it: lines may still be on their way out */
+    GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(stream, v->shares.asked, 0));
     GCU_SVD_TRY_ON(v, h, gcu_svd_share_room(h, &h->w, &h->w_bytes, factor));
     GCU_SVD_TRY_ON(v, h, gcu_svd_share_room(h, &h->work, &h->work_bytes, sums));
     GCU_SVD_TRY_ON(v, h,
                    gcu_svd_share_room(h, &h->out, &h->out_bytes, (size_t)h->count[side] * line));
-    GCU_SVD_TRY_ON(v, h, cudaStreamWaitEvent(stream, v->shares.asked, 0));
     GCU_SVD_TRY_ON(v, h, cudaMemcpyPeerAsync(h->w, here, w, back, factor, stream));
     if (sums) {
         GCU_SVD_TRY_ON(v, h,

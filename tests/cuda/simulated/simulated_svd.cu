@@ -288,6 +288,18 @@ static gnomon_status product(gcu_svd *v, bool transposed, const T *w, int64_t k,
     return status;
 }
 
+/* One of more columns than there is room for, while the lines of another are on their way. */
+template <typename T> static gnomon_status product_of_more(gcu_svd *v)
+{
+    const int64_t k = 2 * v->job->columns, count = v->n * k;
+    T *w = nullptr, *out = nullptr;
+    gnomon_status status = gcu_svd_room(v, count, &w);
+    if (status == GNOMON_OK) status = gcu_svd_room(v, v->m * k, &out);
+    if (status != GNOMON_OK) return status;
+    GCU_TRY(v->why, enqueue(v->stream, [=] { std::fill(w, w + count, (T)1); }));
+    return product(v, false, w, k, out);
+}
+
 template <typename T> static gnomon_status work(gcu_svd *v)
 {
     gnomon_svd_job *job = v->job;
@@ -309,6 +321,7 @@ template <typename T> static gnomon_status work(gcu_svd *v)
                         w[i * k + j] = (T)w_entry(i, j);
             }));
     status = product(v, false, w, k, left);
+    if (status == GNOMON_OK && job->csr) status = product_of_more<T>(v);
     if (status == GNOMON_OK) status = product(v, true, left, k, right);
     if (status != GNOMON_OK) return status;
     std::vector<T> u((size_t)(m * k)), z((size_t)(n * k));
