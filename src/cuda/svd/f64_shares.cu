@@ -133,9 +133,7 @@ gnomon_status gcu_svd_f64_share(gcu_svd *v)
         const gcu_on there(gcu_svd_share_of(v, i)->s);
         status = gcu_name_gpu(v->why, gcu_svd_share_of(v, i)->s, fill_one(v, i));
     }
-    if (status != GNOMON_ERROR_MEMORY) return status;
-    gcu_svd_shares_give_up(v);
-    return GNOMON_OK;
+    return gcu_svd_shares_begun(v, v->bag.count, status);
 }
 
 /* ---- products ---- */

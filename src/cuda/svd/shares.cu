@@ -158,6 +158,15 @@ void gcu_svd_shares_give_up(gcu_svd *v)
     *d = gcu_svd_shares{};
 }
 
+gnomon_status gcu_svd_shares_begun(gcu_svd *v, int held, gnomon_status status)
+{
+    if (status != GNOMON_ERROR_MEMORY) return status;
+    gcu_svd_shares_give_up(v);
+    gcu_svd_free(v, held);
+    if (v->why.size) v->why.text[0] = 0;
+    return GNOMON_OK;
+}
+
 /* What is on its way has arrived, or left, when memory is given back. */
 gnomon_status gcu_svd_shares_close(gcu_svd *v, gnomon_status status)
 {

@@ -23,8 +23,11 @@ static inline gcu_svd *gcu_svd_share_at(gcu_svd *v, int i)
 {
     return i == 0 ? v : v->shares.of[i].at;
 }
-/* Nothing is divided after all, as there is no memory for it. */
+/* Nothing is divided after all. */
 void gcu_svd_shares_give_up(gcu_svd *v);
+/* status; or OK where it tells that there is no memory for it: then nothing is divided, what was
+ * taken since the bag held so many is given back, and no reason is left for a later failure. */
+gnomon_status gcu_svd_shares_begun(gcu_svd *v, int held, gnomon_status status);
 
 /* Memory on the share's GPU that grows as it is needed. */
 template <typename T>

@@ -131,10 +131,7 @@ gnomon_status gcu_svd_sparse_share(gcu_svd *v)
     const int held = v->bag.count;
     gnomon_status status = gcu_svd_shares_begin(v);
     if (status == GNOMON_OK) status = fill(v);
-    if (status != GNOMON_ERROR_MEMORY) return status;
-    gcu_svd_shares_give_up(v);
-    gcu_svd_free(v, held);
-    return GNOMON_OK;
+    return gcu_svd_shares_begun(v, held, status);
 }
 
 /* Another GPU's lines: some are returned while the next ones are computed, the long ones, of which

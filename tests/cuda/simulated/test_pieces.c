@@ -904,6 +904,62 @@ static void f64_products(void **state)
     }
 }
 
+static bool refuses;
+static size_t held_before;
+
+/* Refuses what has room for singular vectors, once the GPU is at work. */
+static void *take_unless(void *user, size_t size, size_t alignment)
+{
+    (void)user;
+    if (refuses && size >= 2048 && in_use() > held_before) return NULL;
+    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void give_all(void *user, void *data, size_t size)
+{
+    (void)user;
+    (void)size;
+    free(data);
+}
+
+/* A GPU that has no room for its part is no reason of what fails later. */
+static void no_room_for_vectors(void **state)
+{
+    (void)state;
+    const gnomon_allocator allocator = {NULL, take_unless, give_all};
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    o.device = tested_device();
+    o.threads = 2;
+    o.allocator = &allocator;
+    gnomon_context *ctx = NULL;
+    if (gnomon_context_create(&o, &ctx) != GNOMON_OK) fail_msg("%s", gnomon_last_error(NULL));
+    sparse a = make_sparse(301, 97, GNOMON_F64, 0);
+    owned full = make_matrix(2500, 2061, GNOMON_F64, ROW_MAJOR);
+    fill_random(&full.m, 3);
+    held_before = in_use();
+    for (int of_dense = 0; of_dense < 2; of_dense++) {
+        gnomon_svd_options s = GNOMON_SVD_OPTIONS_INIT;
+        s.rank = 2;
+        s.oversample = of_dense ? 400 : 1;
+        s.power = 1;
+        s.dtype = GNOMON_F64;
+        gnomon_svd got = {.struct_size = sizeof got};
+        set((size_t)1 << 30, 3);
+        if (several) limit(1, 2500);
+        refuses = true;
+        const gnomon_status status = of_dense ? gnomon_svd_dense(ctx, &full.m, &s, &got)
+                                              : gnomon_svd_csr(ctx, &a.csr, &s, &got);
+        refuses = false;
+        assert_int_equal(status, GNOMON_ERROR_MEMORY);
+        if (!strstr(gnomon_last_error(ctx), "vectors")) fail_msg("%s", gnomon_last_error(ctx));
+        assert_int_equal(in_use(), held_before);
+    }
+    set((size_t)1 << 30, 1);
+    free_matrix(&full);
+    free_sparse(&a);
+    gnomon_context_destroy(ctx);
+}
+
 /* Of several GPUs one that is full fails the job, and nothing is written. */
 static void one_is_full(void **state)
 {
@@ -972,6 +1028,7 @@ int main(void)
         cmocka_unit_test(joins),
         cmocka_unit_test(sparse_products),
         cmocka_unit_test(f64_products),
+        cmocka_unit_test(no_room_for_vectors),
         cmocka_unit_test(one_is_full),
         cmocka_unit_test(which_gpu),
     };
