@@ -335,6 +335,7 @@ static gnomon_status svd(void *state, gnomon_svd_job *job, char *why, size_t why
     }
     job->others = d->state + 1;
     job->other_count = d->count - 1;
+    job->memory_limit /= d->count; /* each brings something through memory of its own */
     return d->of->svd(d->state[0], job, why, why_size);
 }
 
@@ -349,6 +350,7 @@ static gnomon_status hosvd(void *state, gnomon_hosvd_job *job, char *why, size_t
     const gnomon_devices *d = state;
     job->others = d->state + 1;
     job->other_count = d->count - 1;
+    job->memory_limit /= d->count; /* each brings something through memory of its own */
     return d->of->hosvd(d->state[0], job, why, why_size);
 }
 

@@ -35,7 +35,7 @@ typedef struct gnomon_hosvd_job {
     double tolerance;
     int64_t oversample; /* with a tolerance */
     int sequential, power, measure;
-    int64_t memory_limit; /* bytes of working memory on the host */
+    int64_t memory_limit; /* bytes of working memory on the host, for each device */
     void *const *others;  /* states of other devices of the plugin's, which may bring parts of x */
     int other_count;
     const gnomon_device_host *host;

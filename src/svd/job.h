@@ -35,7 +35,7 @@ typedef struct gnomon_svd_job {
     const gnomon_operator *test_vectors; /* gaussian, not scaled */
     const gnomon_operator *psi; /* the same for rows that are read once: of their second sketch */
     int64_t columns;            /* of the projection, at most */
-    int64_t memory_limit;       /* bytes of working memory on the host */
+    int64_t memory_limit;       /* bytes of working memory on the host, for each device */
     void *const *others; /* states of other devices of the plugin's, which may do parts of it */
     int other_count;
     /* With options->center, what is factored is A less the mean of its columns: */

@@ -3,10 +3,12 @@
  * GNOMON_TEST_FAILS names a device that fails with its work begun, or with GNOMON_TEST_LATE set
  * once a sketch is written, GNOMON_TEST_REFUSES one that finds points it refuses then, of a join,
  * GNOMON_TEST_MISSING one that can't be opened. */
+#include "hosvd/job.h"
 #include "join/job.h"
 #include "lsh/job.h"
 #include "project/job.h"
 #include "search/job.h"
+#include "svd/job.h"
 
 #include <math.h>
 #include <sched.h>
@@ -340,6 +342,37 @@ static gnomon_status lsh(void *state, const gnomon_lsh_job *job, char *why, size
     return GNOMON_OK;
 }
 
+/* ---- factorisations, which fail by telling what they were given ---- */
+
+static gnomon_status tell(const device *d, int others, int64_t memory, char *why, size_t why_size)
+{
+    snprintf(why, why_size, "device %d with %d others and %lld bytes", d->index, others,
+             (long long)memory);
+    return GNOMON_ERROR_DEVICE;
+}
+
+static int svd_supports(void *state, const gnomon_svd_job *job, char *why, size_t why_size)
+{
+    (void)state, (void)job, (void)why, (void)why_size;
+    return 1;
+}
+
+static gnomon_status svd(void *state, gnomon_svd_job *job, char *why, size_t why_size)
+{
+    return tell(state, job->other_count, job->memory_limit, why, why_size);
+}
+
+static int hosvd_supports(void *state, const gnomon_hosvd_job *job, char *why, size_t why_size)
+{
+    (void)state, (void)job, (void)why, (void)why_size;
+    return 1;
+}
+
+static gnomon_status hosvd(void *state, gnomon_hosvd_job *job, char *why, size_t why_size)
+{
+    return tell(state, job->other_count, job->memory_limit, why, why_size);
+}
+
 const gnomon_device_table *gnomon_plugin_entry(void)
 {
     static const gnomon_device_table table = {
@@ -361,6 +394,10 @@ const gnomon_device_table *gnomon_plugin_entry(void)
         .join = join,
         .lsh_supports = lsh_supports,
         .lsh = lsh,
+        .svd_supports = svd_supports,
+        .svd = svd,
+        .hosvd_supports = hosvd_supports,
+        .hosvd = hosvd,
     };
     return &table;
 }
