@@ -347,7 +347,11 @@ static int hosvd_supports(void *state, const gnomon_hosvd_job *job, char *why, s
 
 static gnomon_status hosvd(void *state, gnomon_hosvd_job *job, char *why, size_t why_size)
 {
-    const gnomon_devices *d = state;
+    gnomon_devices *d = state;
+    if (job->x.memory != GNOMON_HOST && d->count > 1) {
+        const gnomon_status status = gnomon_devices_await(d, NULL, why, why_size);
+        if (status != GNOMON_OK) return status;
+    }
     job->others = d->state + 1;
     job->other_count = d->count - 1;
     job->memory_limit /= d->count; /* each brings something through memory of its own */

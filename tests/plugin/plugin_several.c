@@ -344,10 +344,19 @@ static gnomon_status lsh(void *state, const gnomon_lsh_job *job, char *why, size
 
 /* ---- factorisations, which fail by telling what they were given ---- */
 
+static atomic_int awaited;
+
+static gnomon_status await(void *state, void *stream, char *why, size_t why_size)
+{
+    (void)state, (void)stream, (void)why, (void)why_size;
+    atomic_fetch_add(&awaited, 1);
+    return GNOMON_OK;
+}
+
 static gnomon_status tell(const device *d, int others, int64_t memory, char *why, size_t why_size)
 {
-    snprintf(why, why_size, "device %d with %d others and %lld bytes", d->index, others,
-             (long long)memory);
+    snprintf(why, why_size, "device %d with %d others and %lld bytes behind %d devices", d->index,
+             others, (long long)memory, atomic_exchange(&awaited, 0));
     return GNOMON_ERROR_DEVICE;
 }
 
@@ -381,6 +390,7 @@ const gnomon_device_table *gnomon_plugin_entry(void)
         .open = open_device,
         .close = close_device,
         .count = count_devices,
+        .await = await,
         .supports = supports,
         .sketch = sketch,
         .adjoint = sketch,

@@ -433,26 +433,31 @@ static void hashes(void **state)
 }
 
 /* A factorisation is the first device's, with the others to help: together they have the memory
- * of one. */
+ * of one, and a view in a device's memory is read behind what all of them have to do. */
 static void factorisations(void **state)
 {
     (void)state;
     gnomon_context *ctx = make("slow:3,1,0", (int64_t)48 << 20, NULL);
-    const gnomon_matrix a = points(20, 12, 9, 5);
+    gnomon_matrix a = points(20, 12, 9, 5);
     const int64_t size[] = {5, 4, 12}, ranks[] = {2, 2, 2};
-    const gnomon_tensor x = gnomon_tensor_packed(a.data, GNOMON_F32, 3, size, 0);
+    gnomon_tensor x = gnomon_tensor_packed(a.data, GNOMON_F32, 3, size, 0);
     gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
     o.rank = 2;
     gnomon_hosvd_options h = GNOMON_HOSVD_OPTIONS_INIT;
     h.ranks = ranks;
     h.rank_count = 3;
-    gnomon_svd svd = {.struct_size = sizeof svd};
-    gnomon_hosvd hosvd = {.struct_size = sizeof hosvd};
-    const char *const text = "device 3 with 2 others and 16777216 bytes";
-    assert_int_equal(gnomon_svd_dense(ctx, &a, &o, &svd), GNOMON_ERROR_DEVICE);
-    says(gnomon_last_error(ctx), text);
-    assert_int_equal(gnomon_hosvd_dense(ctx, &x, &h, &hosvd), GNOMON_ERROR_DEVICE);
-    says(gnomon_last_error(ctx), text);
+    for (int there = 0; there < 2; there++) {
+        gnomon_svd svd = {.struct_size = sizeof svd};
+        gnomon_hosvd hosvd = {.struct_size = sizeof hosvd};
+        const char *const text = there
+                                     ? "device 3 with 2 others and 16777216 bytes behind 3 devices"
+                                     : "device 3 with 2 others and 16777216 bytes behind 0 devices";
+        a.memory = x.memory = there ? GNOMON_DEVICE_MEMORY : GNOMON_HOST;
+        assert_int_equal(gnomon_svd_dense(ctx, &a, &o, &svd), GNOMON_ERROR_DEVICE);
+        says(gnomon_last_error(ctx), text);
+        assert_int_equal(gnomon_hosvd_dense(ctx, &x, &h, &hosvd), GNOMON_ERROR_DEVICE);
+        says(gnomon_last_error(ctx), text);
+    }
     free(a.data);
     gnomon_context_destroy(ctx);
 }
