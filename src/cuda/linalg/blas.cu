@@ -110,6 +110,13 @@ static gnomon_status told(gcu_why why, int status, const char *call)
 
 #define TOLD(why, call) told(why, (int)blas.call, #call)
 
+/* Of what makes a handle: MEMORY where there is none for it. */
+static gnomon_status made(gcu_why why, int status, int full, const char *call)
+{
+    const gnomon_status as_told = told(why, status, call);
+    return as_told != GNOMON_OK && status == full ? GNOMON_ERROR_MEMORY : as_told;
+}
+
 const char *gcu_blas_missing(void)
 {
     pthread_once(&opened, open_libraries);
@@ -124,8 +131,11 @@ gnomon_status gcu_blas_open(gcu_state *s, cudaStream_t stream, gcu_blas **out, g
     if (!s->blas) {
         s->blas = static_cast<gcu_blas *>(calloc(1, sizeof *s->blas));
         if (!s->blas) return gcu_fail(why, GNOMON_ERROR_MEMORY, "no memory for a handle");
-        status = TOLD(why, create(&s->blas->cublas));
-        if (status == GNOMON_OK) status = TOLD(why, solver_create(&s->blas->cusolver));
+        status = made(why, (int)blas.create(&s->blas->cublas), CUBLAS_STATUS_ALLOC_FAILED,
+                      "cublasCreate");
+        if (status == GNOMON_OK)
+            status = made(why, (int)blas.solver_create(&s->blas->cusolver),
+                          CUSOLVER_STATUS_ALLOC_FAILED, "cusolverDnCreate");
         if (status == GNOMON_OK) status = TOLD(why, create_params(&s->blas->params));
         if (status == GNOMON_OK) status = TOLD(why, create_jacobi(&s->blas->jacobi));
         if (status == GNOMON_OK &&

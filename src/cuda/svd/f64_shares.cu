@@ -99,10 +99,10 @@ static gnomon_status fill_one(gcu_svd *v, int i)
     const int64_t tall = v->m > v->n ? v->m : v->n;
     const int end = first_segment(v, i + 1);
     void *memory = nullptr;
-    gnomon_status status = gcu_blas_open(at->s, at->stream, &at->blas, v->why);
-    if (status == GNOMON_OK)
-        status = gcu_svd_alloc(at, (size_t)((lines - 1) * pitch + length) * sizeof(double) + aside,
-                               &memory);
+    /* first, as cuBLAS does not tell of a full GPU in one way */
+    gnomon_status status =
+        gcu_svd_alloc(at, (size_t)((lines - 1) * pitch + length) * sizeof(double) + aside, &memory);
+    if (status == GNOMON_OK) status = gcu_blas_open(at->s, at->stream, &at->blas, v->why);
     if (status != GNOMON_OK) return status;
     const size_t line = (size_t)v->job->columns * sizeof(double);
     GCU_TRY(v->why, gcu_svd_share_room(h, &h->w, &h->w_bytes, (size_t)tall * line));

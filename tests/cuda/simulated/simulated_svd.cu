@@ -139,9 +139,12 @@ gnomon_status gcu_svd_lists_multiply(gcu_svd *v, const gcu_svd_lists *lists, con
 
 /* ---- cuBLAS ---- */
 
-gnomon_status gcu_blas_open(gcu_state *s, cudaStream_t stream, gcu_blas **out, gcu_why)
+gnomon_status gcu_blas_open(gcu_state *s, cudaStream_t stream, gcu_blas **out, gcu_why why)
 {
     static gcu_blas of[SIMULATED_GPUS];
+    size_t free = 0, total = 0;
+    cudaMemGetInfo(&free, &total);
+    if (free < 8192) return gcu_fail(why, GNOMON_ERROR_DEVICE, "cuBLAS could not be initialised");
     *out = &of[s->gpu.device];
     (*out)->cublas = reinterpret_cast<cublasHandle_t>(stream);
     return GNOMON_OK;
