@@ -194,12 +194,14 @@ static bool lies_well(const gcu_svd *v, const gnomon_matrix *a)
                                            (a->row_stride == 1 && a->col_stride >= a->rows));
 }
 
-/* A packed matrix of the work's type and the same orientation, in memory of its own. */
+/* A packed matrix of the work's type and the same orientation, in memory of its own; of a HOSVD
+ * (no columns), whose steps take X without gaps, without those that packed lines may have. */
 static gnomon_status own(gcu_svd *v, const gnomon_matrix *like, gnomon_matrix *to)
 {
     gnomon_matrix m = *like;
     m.dtype = gcu_svd_type(v);
     *to = gcu_packed(&m, m.rows, m.cols);
+    if (v->job->columns == 0 && to->col_stride == 1) to->row_stride = m.cols;
     return gcu_svd_alloc(v, gcu_packed_bytes(to), &to->data);
 }
 

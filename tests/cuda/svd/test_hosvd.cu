@@ -576,6 +576,7 @@ int main(void)
         {"huge", {40, 31, 52}, {8, 7, 9}, NOISE, C_ORDER, true, F, G, P32, 100},
         {"huge, from the host", {40, 31, 52}, {8, 7, 9}, NOISE, C_ORDER, false, F, G, P16, 100},
         {"tiny", {40, 31, 52}, {8, 7, 9}, NOISE, C_ORDER, true, F, G, P16, -100},
+        {"huge, long lines", {11, 129, 129}, {5, 8, 7}, NOISE, C_ORDER, true, F, G, P32, 100},
         {"halves", {40, 31, 52}, {8, 7, 9}, FALLING, C_ORDER, true, GNOMON_F16, G, P32, 0},
         {"doubles, from the host",
          {40, 31, 52},
