@@ -109,6 +109,7 @@ def main():
         matrices = [("4096 x 8192", square, {}), ("5001 x 4357", odd, {}), ("by columns", low_rank(4357, 5001).T, {}),
                     ("by columns, aligned", low_rank(4352, 5120).T, {}), ("fp16", odd.to(torch.float16), {}),
                     ("fp64", odd.to(torch.float64), {}), ("1e25 times as large", square * 1e25, {}), ("with gaps", low_rank(4500, 6000)[:, 7:5000], {}),
+                    ("long lines", low_rank(4096, 16385), {}), ("long lines, 1e25 times as large", low_rank(4096, 16385) * 1e25, {}),
                     ("centred", odd, {"center": 1}), ("measured", square, {"measure": 1}), ("tolerance", square, {"tolerance": 0.05, "block": 512}),
                     ("single pass", square, {"single_pass": 1}), ("fp64 work", odd.to(torch.float64), {"dtype": _abi.GNOMON_F64, "power": 1})]
         # tall and wide, and columns that depend on each other
@@ -170,6 +171,7 @@ def main():
         for name, x, members in (("6001 x 8193", torch.randn(6001, 8193, device="cuda:0", generator=draw, dtype=torch.float64), {}),
                                  ("by columns", torch.randn(8193, 6002, device="cuda:0", generator=draw, dtype=torch.float64).T, {}),
                                  ("1e305 times as large", torch.randn(6001, 8192, device="cuda:0", generator=draw, dtype=torch.float64) * 1e305, {}),
+                                 ("odd, 1e305 times as large", torch.randn(6001, 8193, device="cuda:0", generator=draw, dtype=torch.float64) * 1e305, {}),
                                  ("fp32 numbers, centred", torch.randn(6001, 8193, device="cuda:0", generator=draw), {"center": 1})):
             options = {"power": 1, "dtype": _abi.GNOMON_F64, **members}
             for place, there in places(x):

@@ -205,6 +205,21 @@ static gnomon_status own(gcu_svd *v, const gnomon_matrix *like, gnomon_matrix *t
     return gcu_svd_alloc(v, gcu_packed_bytes(to), &to->data);
 }
 
+/* The copy of a matrix in another GPU's memory that one GPU would take as it lies: sums depend on
+ * how lines are aligned, and cuBLAS's on strides. Where there are very long gaps these are shorter.
+ * Returns by how many bytes its data are to miss a multiple of 256. */
+static size_t like_one_gpu(const gnomon_matrix *a, gnomon_matrix *there)
+{
+    const bool by_rows = a->col_stride == 1;
+    const int64_t unit = 256 / (int64_t)gnomon_dtype_size(a->dtype);
+    const int64_t length = by_rows ? a->cols : a->rows;
+    const int64_t stride = by_rows ? a->row_stride : a->col_stride;
+    const int64_t pitch = stride <= 2 * length ? stride : length + (stride - length) % unit;
+    there->row_stride = by_rows ? pitch : 1;
+    there->col_stride = by_rows ? 1 : pitch;
+    return (size_t)(reinterpret_cast<uintptr_t>(a->data) % 256);
+}
+
 static gnomon_status fetch(gcu_svd *v)
 {
     const gnomon_matrix *a = v->job->a;
@@ -219,12 +234,10 @@ static gnomon_status fetch(gcu_svd *v)
     }
     gnomon_matrix there = gcu_packed(a, a->rows, a->cols);
     bool done = false;
-    if (place == GCU_PEER && v->f64 && lies_well(v, a)) { /* cuBLAS's sums depend on strides */
-        there.row_stride = a->row_stride;
-        there.col_stride = a->col_stride;
-    }
-    status = gcu_svd_alloc(v, gcu_packed_bytes(&there), &there.data);
+    const size_t aside = place == GCU_PEER && lies_well(v, a) ? like_one_gpu(a, &there) : 0;
+    status = gcu_svd_alloc(v, gcu_packed_bytes(&there) + aside, &there.data);
     if (status != GNOMON_OK) return status;
+    there.data = static_cast<char *>(there.data) + aside;
     v->a = there;
     const gcu_transfer transfer = gcu_transfer_of(v->job);
     if (a->dtype == gcu_svd_type(v) && !v->mean) status = gcu_svd_shares_bring(v, place, &done);
@@ -305,7 +318,11 @@ static gnomon_status scale(gcu_svd *v, int more)
     if (v->blocks.rows) return gcu_svd_blocks_converted(v);
     const gnomon_matrix as_it_is = v->a;
     gnomon_status status = GNOMON_OK;
-    if (v->a.data == v->job->a->data) status = own(v, &as_it_is, &v->a); /* the caller's */
+    const gnomon_matrix *a = v->job->a;
+    const bool callers = v->a.data == a->data;
+    /* like one GPU's, too, a copy that lies like the caller's; a HOSVD's has no gaps anyhow */
+    const bool alike = a->memory == GNOMON_DEVICE_MEMORY && lies_well(v, a) && v->job->columns > 0;
+    if (callers || alike) status = own(v, &as_it_is, &v->a);
     return status == GNOMON_OK ? gcu_svd_scaled_copy(v, &as_it_is, more, &v->a) : status;
 }
 
