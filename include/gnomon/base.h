@@ -161,13 +161,14 @@ typedef struct gnomon_context_options {
  *  - "NAME:INDEX": the device with that index, such as "cuda:1"; for cuda among the GPUs that
  *    CUDA_VISIBLE_DEVICES leaves visible.
  *  - "NAME:0,2" and "NAME:all": several devices of one kind, up to 16, or all of them. Sketches,
- *    adjoints, streams, searches, joins, hash values and keys, texts, products of matrices, and
- *    the products of a dense fp32 factorisation by SVD are divided among them, with the bits of
- *    one device; other jobs run on the first. A device's failure ends the job by
- *    an error that names its index. Views may lie in the memory of any of them; they are copied
- *    where another one needs them, and a range of addresses that spans several is used where it
- *    lies. Memory of a CUDA pool (cudaMallocAsync) must be opened to the others by its owner
- *    (cudaMemPoolSetAccess). device_stream of a call is a stream of the first one.
+ *    adjoints, streams, searches, joins, hash values and keys, texts, products of matrices, the
+ *    products of an SVD (dense or of sparse rows, in either precision), and what an SVD or HOSVD
+ *    reads of the host are divided among them, with the bits of one device; other jobs run on the
+ *    first. A device's failure ends the job by an error that names its index. Views may lie in the
+ *    memory of any of them; they are copied where another one needs them, and a range of addresses
+ *    that spans several is used where it lies. Memory of a CUDA pool (cudaMallocAsync) must be
+ *    opened to the others by its owner (cudaMemPoolSetAccess). device_stream of a call is a stream
+ *    of the first one.
  *  - "auto:all": as "auto", with all devices of each plugin that can be opened; those that can't be
  *    are left out, and gnomon_context_device_reason tells why. */
 
