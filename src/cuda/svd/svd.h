@@ -373,6 +373,7 @@ gnomon_status gcu_svd_scale_mean(gcu_svd *v);
 /* sums (columns, on the GPU) = x^T w, x (lines numbers) or, NULL, ones; w: lines x columns. */
 gnomon_status gcu_svd_column_sums(gcu_svd *v, const double *x, const void *w, gnomon_dtype dtype,
                                   int64_t lines, int64_t columns, double *sums);
+
 /* ---- svd/lists.cu: lists of a sparse matrix's lines ---- */
 
 /* What a product of rows less their mean has to be less in a line and column: the product of both,
@@ -402,6 +403,10 @@ gnomon_status gcu_svd_sparse_bring(gcu_svd *v);
 gnomon_status gcu_svd_sparse_check(gcu_svd *v);
 gnomon_status gcu_svd_sparse_multiply(gcu_svd *v, bool transposed, const void *w,
                                       gnomon_dtype dtype, int64_t columns, void *out);
+/* What sparse rows take on the GPU; why they are not taken there, or NULL. */
+double gcu_svd_sparse_bytes(const gnomon_svd_job *job);
+const char *gcu_svd_sparse_reason(const gnomon_svd_job *job);
+
 /* ---- svd/sparse_shares.cu: products of sparse rows that several GPUs divide ---- */
 
 /* Gives each GPU its rows' and columns' lists, which are as they stay. Nothing is divided where
@@ -412,9 +417,6 @@ gnomon_status gcu_svd_sparse_share(gcu_svd *v);
 gnomon_status gcu_svd_sparse_shares_multiply(gcu_svd *v, bool transposed, const void *w,
                                              gnomon_dtype dtype, int64_t columns, gcu_svd_less less,
                                              void *out);
-/* What they take on the GPU; why they are not taken there, or NULL. */
-double gcu_svd_sparse_bytes(const gnomon_svd_job *job);
-const char *gcu_svd_sparse_reason(const gnomon_svd_job *job);
 
 /* ---- svd/orth.cu ---- */
 
