@@ -268,16 +268,16 @@ static gnomon_status send_sparse_rows(gnomon_row_source *source, const gnomon_ta
     gnomon_status status = gnomon_alloc(
         source->ctx, gnomon_times(rows_of(source, 1, comm->size), line), 1, "rows to send", &rows);
     const bool failed = status != GNOMON_OK;
+    /* all others wait for a message, those without rows too, so that each is told of a failure */
     for (int rank = 1; rank < comm->size && (failed || status == GNOMON_OK); rank++) {
-        const int64_t bytes = rows_of(source, rank, comm->size) * line;
-        if (bytes == 0) break;
-        if (failed) { /* the others wait for rows */
+        if (failed) {
             GNOMON_TRY(gnomon_message_fail(source->ctx, comm, rank, 0, status,
                                            gnomon_last_error(source->ctx)));
             continue;
         }
         move_rows(source, rank, t, rows, false);
-        status = gnomon_message_send(source->ctx, comm, rank, GNOMON_MESSAGE_ROWS, rows, bytes);
+        status = gnomon_message_send(source->ctx, comm, rank, GNOMON_MESSAGE_ROWS, rows,
+                                     rows_of(source, rank, comm->size) * line);
     }
     gnomon_free(source->ctx, rows);
     return status;
@@ -299,20 +299,28 @@ static gnomon_status send_rows(gnomon_row_source *source, const gnomon_tall *t)
     return GNOMON_OK;
 }
 
+/* Rows of t from this rank's number 'own' on. */
+static gnomon_status receive_some(gnomon_row_source *source, const gnomon_tall *t, int64_t own,
+                                  int64_t rows, gnomon_message *message)
+{
+    const gnomon_comm *comm = &source->ranks->comm;
+    const int64_t bytes = rows * t->cols * (int64_t)gnomon_tall_size(t->f64);
+    GNOMON_TRY(gnomon_message_receive(source->ctx, comm, 0, GNOMON_MESSAGE_ROWS, message));
+    if (message->kind == GNOMON_MESSAGE_FAILURE)
+        return gnomon_message_failed(source->ctx, comm, message);
+    GNOMON_FAIL_IF(message->bytes != bytes, source->ctx, GNOMON_ERROR_DATA,
+                   "a message of rank 0 is damaged: its length");
+    if (bytes > 0) memcpy(gnomon_tall_row(t, own), message->data, (size_t)bytes);
+    return GNOMON_OK;
+}
+
 static gnomon_status receive_rows(gnomon_row_source *source, const gnomon_tall *t,
                                   gnomon_message *message)
 {
-    const gnomon_comm *comm = &source->ranks->comm;
-    const int64_t line = t->cols * (int64_t)gnomon_tall_size(t->f64);
-    const int64_t each = source->sparse ? source->own_rows : source->segment_rows;
+    if (source->sparse) return receive_some(source, t, 0, source->own_rows, message);
     for (int64_t own = 0, rows; own < source->own_rows; own += rows) {
-        rows = gnomon_min(each, source->own_rows - own);
-        GNOMON_TRY(gnomon_message_receive(source->ctx, comm, 0, GNOMON_MESSAGE_ROWS, message));
-        if (message->kind == GNOMON_MESSAGE_FAILURE)
-            return gnomon_message_failed(source->ctx, comm, message);
-        GNOMON_FAIL_IF(message->bytes != rows * line, source->ctx, GNOMON_ERROR_DATA,
-                       "a message of rank 0 is damaged: its length");
-        memcpy(gnomon_tall_row(t, own), message->data, (size_t)(rows * line));
+        rows = gnomon_min(source->segment_rows, source->own_rows - own);
+        GNOMON_TRY(receive_some(source, t, own, rows, message));
     }
     return GNOMON_OK;
 }
