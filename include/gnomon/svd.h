@@ -319,8 +319,9 @@ GNOMON_API gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd
 /* gnomon_svd_csr for sparse rows that come piece by piece, as often as there are passes: a piece
  * (2^18 entries, with a memory limit below 128 MiB fewer) and the factors are in memory, with the
  * working memory of gnomon_svd_csr. The bits are those of gnomon_svd_csr, whatever the pieces are.
- * Checking the rows takes one more pass, center two and standardize three. The CPU does the work,
- * with callbacks from the calling thread.
+ * Checking the rows takes one more pass, center two and standardize three. A product A^T Q whose
+ * sums, four times cols numbers for each column of Q, take more than an eighth of the memory limit
+ * takes four. The CPU does the work, with callbacks from the calling thread.
  * Errors: as gnomon_svd_csr, and what the callbacks return; also
  *  - UNSUPPORTED: single_pass
  *  - SHAPE: a pass gives another number of rows than the first one, or than rows.rows

@@ -428,7 +428,6 @@ static gnomon_status adjoin_alone(gnomon_row_source *source, panel *panels, int6
         give_room(&r, &w);
         source->passes = before;
         status = sum_group(&w, together);
-        source->passes = before + 1;
         if (status == GNOMON_OK) gnomon_parallel(source->ctx, w.count, end_sums, &w);
     }
     gnomon_free(source->ctx, r.data);

@@ -314,6 +314,36 @@ static void test_sparse_stream(void **state)
     }
 }
 
+/* Where the sums of all parts find no room at a time the rows are read for each, which is told. */
+static void test_sparse_stream_parts(void **state)
+{
+    (void)state;
+    static int64_t offsets[SPARSE_M + 1], indices[SPARSE_M * SPARSE_EACH + SPARSE_D];
+    static float values[SPARSE_M * SPARSE_EACH + SPARSE_D];
+    const gnomon_csr csr = make_sparse(offsets, indices, values);
+    gnomon_svd_options options = GNOMON_SVD_OPTIONS_INIT;
+    gnomon_svd whole = {.struct_size = sizeof whole}, svd = {.struct_size = sizeof svd};
+    gnomon_context_options c = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *two = make_context(2), *ctx;
+    sparse_pieces source = {.all = csr, .step = 300};
+    const gnomon_svd_sparse_rows rows = {&source,    SPARSE_M,    SPARSE_D,
+                                         GNOMON_F32, sparse_next, sparse_rewind};
+    c.memory_limit = 1 << 20;
+    c.device = "cpu";
+    assert_int_equal(gnomon_context_create(&c, &ctx), GNOMON_OK);
+    options.rank = 9;
+    options.power = 1;
+    expect(two, gnomon_svd_csr(two, &csr, &options, &whole), GNOMON_OK);
+    expect(ctx, gnomon_svd_csr_stream(ctx, &rows, &options, &svd), GNOMON_OK);
+    same_bits(&whole, &svd);
+    assert_true(svd.passes > whole.passes);
+    assert_in_range(source.passes, svd.passes, svd.passes + 1);
+    gnomon_svd_free(ctx, &svd);
+    gnomon_svd_free(two, &whole);
+    gnomon_context_destroy(ctx);
+    gnomon_context_destroy(two);
+}
+
 static void test_sparse_stream_refusals(void **state)
 {
     (void)state;
@@ -759,6 +789,7 @@ int main(void)
         cmocka_unit_test(test_single_pass),
         cmocka_unit_test(test_sparse),
         cmocka_unit_test(test_sparse_stream),
+        cmocka_unit_test(test_sparse_stream_parts),
         cmocka_unit_test(test_sparse_stream_refusals),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_orthonormalise),
