@@ -349,8 +349,10 @@ static gnomon_status add_parts(gnomon_solver *s, gnomon_operator *op, int64_t k)
                                    .result = part_sketch,
                                    .take = take_sketch,
                                    .bytes = gnomon_times(numbers, sizeof(double))};
-    gnomon_status status = gnomon_alloc_zero(s->ctx, gnomon_times(numbers, GNOMON_PARTS),
-                                             sizeof *p.sums, "the sketch of a", &p.sums);
+    const int parts =
+        gnomon_row_divided(&s->source) ? s->source.parts : gnomon_parts_in_use(&s->source);
+    gnomon_status status = gnomon_alloc_zero(s->ctx, gnomon_times(numbers, parts), sizeof *p.sums,
+                                             "the sketch of a", &p.sums);
     status = gnomon_part_pass_run(&s->source, &pass, status);
     gnomon_free(s->ctx, p.sums);
     return status;
