@@ -235,12 +235,16 @@ def failures(n):
 
 def refusals():
     """One of three ranks refuses its job before it has met the others, which must not wait for it."""
-    good = "join points.npy --threshold 4 -o got.npy"
-    for bad, plugin_folder, code, said in [
-            (f"{good} --nonsense", plugins, 2, "rank 1 of 3 ends before it has met the others"),
-            (good, "/nowhere", 6, "rank 1 of 3 ends before it has met the others"),
-            ("info points.npy", plugins, 2, "rank 1 of 3 ends before it has met the others"),
-            ("project points.npy -k 3 -o got.npy", plugins, 2, "rank 1 runs this verb and rank 0 runs join")]:
+    join = "join points.npy --threshold 4 -o got.npy"
+    svd = "svd {} -k 2 -o got.npz"
+    sparse, dense = svd.format("sparse.npz"), svd.format("points.npy")
+    for good, bad, plugin_folder, code, said in [
+            (join, f"{join} --nonsense", plugins, 2, "rank 1 of 3 ends before it has met the others"),
+            (join, join, "/nowhere", 6, "rank 1 of 3 ends before it has met the others"),
+            (join, "info points.npy", plugins, 2, "rank 1 of 3 ends before it has met the others"),
+            (join, "project points.npy -k 3 -o got.npy", plugins, 2, "rank 1 runs this verb and rank 0 runs join"),
+            (sparse, dense, plugins, 3, "points.npy: has dense rows, unlike the file of rank 0"),
+            (dense, sparse, plugins, 3, "sparse.npz: has sparse rows, unlike the file of rank 0")]:
         words = launch(1, good.split()) + [":", "-n", "1", "env", f"GNOMON_PLUGIN_DIR={plugin_folder}", gnomon,
                                            *bad.split(), "--comm", engine, ":", "-n", "1", gnomon, *good.split(),
                                            "--comm", engine]

@@ -175,14 +175,21 @@ int cli_rank_rows_hold(cli_rank_rows *r, const char *path, gnomon_dtype dtype, i
                        cli_points *p)
 {
     cli_app *app = r->app;
-    if (r->is_sparse) return cli_comm_agree(app, load_sparse(r, path, budget));
+    enum { HELD, STREAMS, SPARSE };
     const double bytes = (double)r->rows * (double)r->info->cols * (double)gnomon_dtype_size(dtype);
     /* all ranks read in the same way: rank 0 has as many rows as any */
-    r->streams = bytes > 0.5 * (double)budget;
-    const gnomon_status status =
-        gnomon_comm_broadcast(app->ctx, &app->comm, &r->streams, sizeof r->streams);
+    int way = r->is_sparse ? SPARSE : bytes > 0.5 * (double)budget ? STREAMS : HELD, code = -1;
+    const gnomon_status status = gnomon_comm_broadcast(app->ctx, &app->comm, &way, sizeof way);
     if (status != GNOMON_OK) return cli_fail_status(app, status);
-    return r->streams ? -1 : cli_comm_agree(app, load(r, path, dtype, p));
+    r->streams = way == STREAMS;
+    if ((way == SPARSE) != r->is_sparse)
+        code = cli_fail(app, CLI_EXIT_DATA, "%s: has %s rows, unlike the file of rank 0", path,
+                        r->is_sparse ? "sparse" : "dense");
+    else if (r->is_sparse)
+        code = load_sparse(r, path, budget);
+    else if (!r->streams)
+        code = load(r, path, dtype, p);
+    return cli_comm_agree(app, code);
 }
 
 int cli_rank_rows_end(cli_app *app, gnomon_status status, const char *path)
