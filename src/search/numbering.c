@@ -145,7 +145,7 @@ static gnomon_status number_by_counting(gnomon_context *ctx, gnomon_numbering *n
     int64_t *numbers; /* of the next member of a count, which begins one place later */
     GNOMON_TRY(gnomon_alloc_zero(ctx, most + 2, sizeof *numbers, "members", &numbers));
     for (int64_t at = 0; at < n->places; at++)
-        if (n->counts[at] > 0) numbers[n->counts[at] + 1]++;
+        if (n->counts[at] > 0) numbers[(int64_t)n->counts[at] + 1]++;
     for (int64_t count = 1; count <= most; count++)
         numbers[count + 1] += numbers[count];
     for (int64_t at = 0; at < n->places; at++)
