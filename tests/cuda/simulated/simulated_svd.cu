@@ -1,10 +1,12 @@
 /* What a factorisation by several GPUs has kernels for, on the host; and one that is no more than
- * the products: U = A W for a W that is known, Vt the transpose of A^T U. */
+ * the products: U = A W for a W that is known, Vt the transpose of A^T U. Only a program that sets
+ * SIMULATED_SVD has it, since its answer is no factorisation. */
 #include "cuda/svd/shares.h"
 #include "simulated.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -356,10 +358,10 @@ template <typename T> static gnomon_status work(gcu_svd *v)
 bool gcu_svd_supported(gcu_state *, const gnomon_svd_job *job, gcu_why why)
 {
     const gnomon_dtype dtype = job->options->dtype;
-    if (job->csr ? job->csr->dtype == dtype : job->a->dtype == dtype && dtype == GNOMON_F64)
+    if (getenv("SIMULATED_SVD") &&
+        (job->csr ? job->csr->dtype == dtype : job->a->dtype == dtype && dtype == GNOMON_F64))
         return true;
-    gcu_fail(why, GNOMON_ERROR_DEVICE,
-             "the simulated GPU multiplies with sparse rows, and in double precision, alone");
+    gcu_fail(why, GNOMON_ERROR_DEVICE, "the simulated GPU has no factorisations");
     return false;
 }
 

@@ -40,6 +40,7 @@ static int open_all(void **state)
 {
     (void)state;
     setenv("GNOMON_PLUGIN_DIR", SIMULATED, 1);
+    setenv("SIMULATED_SVD", "1", 1); /* products that are no factorisation */
     gpu = make_gpu(tested_device(), (int64_t)8 << 20);
     single = make_gpu("cuda:0", (int64_t)8 << 20);
     several = strcmp(tested_device(), "cuda") != 0;
