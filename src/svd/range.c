@@ -18,8 +18,9 @@
  * that is not wanted. */
 #define TAME 0x1p-8
 
-/* The same of products that another iteration follows: it is enough that no direction is lost,
- * since that iteration makes what is off by rounding as much shorter as all that is not wanted. */
+/* The same of products before the last one with A^T, the last iteration's with A among them: it is
+ * enough that no direction is lost, since that one makes what is off by rounding as much shorter as
+ * all that is not wanted. */
 #define TAME_EARLY 0x1p-15
 
 /* From so many columns on the product with a gaussian operator costs about as much as each of the
