@@ -1,8 +1,9 @@
 /* A task takes some lines of A and goes through the steps a chunk at a time: 32 lines' numbers of a
  * chunk become slices, which stay in the first cache while the columns pass by in panels, made
- * beforehand and shared by all tasks. Of A's columns (turned) the sums are C's transpose. They stay
- * in fp32, in a task's own memory or, where panels of all steps would be too large, in C: that
- * rounds nothing, so no cut shows in the bits. */
+ * beforehand and shared by all tasks. Of A's columns (turned) the sums are C's transpose. They are
+ * in fp32, in a task's own memory, and are added to C a group of chunks at a time: sums of many
+ * equal numbers, which go on for millions of steps, would all be rounded to the same side. Columns
+ * are cut between groups alone, so no cut shows in the bits. */
 #include "gemm/coarse.h"
 
 #include "base/arithmetic.h"
@@ -23,7 +24,7 @@ enum {
     SUMS = LINES * LINES,
     PARTS = 8,       /* of a task, at most; whole ones where threads would have few */
     LEAST_PARTS = 2, /* where the task's panels are read often enough */
-    SHORT = 16       /* chunks of steps that memory is given to first */
+    GROUP = 32       /* chunks of steps whose sums are added to C together */
 };
 
 typedef struct coarse {
@@ -64,7 +65,7 @@ static void pack(void *arg, int64_t task, int worker)
     }
 }
 
-/* ---- sums from C and to it ---- */
+/* ---- sums to C ---- */
 
 /* out[j][i] = in[i][j] for the valid numbers of 16 x 16. */
 static void turn(const coarse *c, const float *in, int64_t ld, int64_t rows, int64_t cols,
@@ -89,33 +90,19 @@ static float *place(const coarse *c, const area *at, int64_t line, int64_t col)
     return (float *)c->c->data + (at->line + line) * c->c->row_stride + at->col + col;
 }
 
-static void fetch(const coarse *c, const area *at, float *sums)
+/* to = from, or to += from. */
+static void put_line(bool fresh, int64_t count, const float *from, float *to)
 {
-    float square[GNOMON_LANES * GNOMON_LANES];
-    memset(sums, 0, SUMS * sizeof *sums);
-    if (!c->onto && c->chunk == 0) return;
-    if (!c->turned) {
-        for (int64_t i = 0; i < at->lines; i++)
-            memcpy(sums + i * LINES, place(c, at, i, 0), (size_t)at->cols * sizeof *sums);
-        return;
-    }
-    for (int64_t i = 0; i < at->lines; i += GNOMON_LANES) {
-        for (int64_t j = 0; j < at->cols; j += GNOMON_LANES) {
-            turn(c, place(c, at, i, j), c->c->row_stride, at->lines - i,
-                 gnomon_min(GNOMON_LANES, at->cols - j), square);
-            for (int64_t l = 0; l < GNOMON_LANES; l++)
-                memcpy(sums + (j + l) * LINES + i, square + l * GNOMON_LANES,
-                       GNOMON_LANES * sizeof *sums);
-        }
-    }
+    for (int64_t i = 0; i < count; i++)
+        to[i] = fresh ? from[i] : to[i] + from[i];
 }
 
-static void put(const coarse *c, const area *at, const float *sums)
+static void put(const coarse *c, const area *at, bool fresh, const float *sums)
 {
     float square[GNOMON_LANES * GNOMON_LANES];
     if (!c->turned) {
         for (int64_t i = 0; i < at->lines; i++)
-            memcpy(place(c, at, i, 0), sums + i * LINES, (size_t)at->cols * sizeof *sums);
+            put_line(fresh, at->cols, sums + i * LINES, place(c, at, i, 0));
         return;
     }
     for (int64_t i = 0; i < at->lines; i += GNOMON_LANES) {
@@ -123,8 +110,7 @@ static void put(const coarse *c, const area *at, const float *sums)
             const int64_t cols = gnomon_min(GNOMON_LANES, at->cols - j);
             turn(c, sums + j * LINES + i, LINES, GNOMON_LANES, GNOMON_LANES, square);
             for (int64_t l = 0; l < gnomon_min(GNOMON_LANES, at->lines - i); l++)
-                memcpy(place(c, at, i + l, j), square + l * GNOMON_LANES,
-                       (size_t)cols * sizeof *sums);
+                put_line(fresh, cols, square + l * GNOMON_LANES, place(c, at, i + l, j));
         }
     }
 }
@@ -165,35 +151,33 @@ static void multiply(void *arg, int64_t task, int64_t slot)
     float *sums = c->sums + slot * c->parts * c->panels * SUMS;
     uint16_t *part = c->part + slot * GNOMON_COARSE_PART;
     kernels->begin();
-    for (int64_t i = 0; i < parts * panels; i++) {
-        const area at = {line + i / panels * LINES, gnomon_min(LINES, lines - i / panels * LINES),
-                         (c->panel + i % panels) * LINES,
-                         gnomon_min(LINES, c->b->cols - (c->panel + i % panels) * LINES)};
-        fetch(c, &at, sums + i * SUMS);
-    }
-    for (int64_t chunk = c->chunk; chunk < c->chunk_end; chunk++) {
-        const int64_t steps = steps_of(c, chunk);
-        for (int64_t i = 0; i < parts; i++) {
-            gnomon_coarse p = {.steps = steps,
-                               .count = panels,
-                               .part = part,
-                               .panels =
-                                   c->packed + (chunk - c->chunk) * panels * GNOMON_COARSE_PANEL,
-                               .sums = sums + i * panels * SUMS,
-                               .turned = c->turned};
-            kernels->coarse_part(numbers(c, line + i * LINES, chunk * STEPS), c->ld,
-                                 gnomon_min(LINES, lines - i * LINES), steps, c->turned, part);
-            look_ahead(c, line, lines, i, chunk, &p);
-            kernels->coarse_product(&p);
+    for (int64_t first = c->chunk; first < c->chunk_end; first += GROUP) {
+        const int64_t end = gnomon_min(first + GROUP, c->chunk_end);
+        memset(sums, 0, (size_t)(parts * panels * SUMS) * sizeof *sums);
+        for (int64_t chunk = first; chunk < end; chunk++) {
+            const int64_t steps = steps_of(c, chunk);
+            for (int64_t i = 0; i < parts; i++) {
+                gnomon_coarse p = {.steps = steps,
+                                   .count = panels,
+                                   .part = part,
+                                   .panels = c->packed +
+                                             (chunk - c->chunk) * panels * GNOMON_COARSE_PANEL,
+                                   .sums = sums + i * panels * SUMS,
+                                   .turned = c->turned};
+                kernels->coarse_part(numbers(c, line + i * LINES, chunk * STEPS), c->ld,
+                                     gnomon_min(LINES, lines - i * LINES), steps, c->turned, part);
+                look_ahead(c, line, lines, i, chunk, &p);
+                kernels->coarse_product(&p);
+            }
+        }
+        for (int64_t i = 0; i < parts * panels; i++) {
+            const int64_t col = (c->panel + i % panels) * LINES, of_part = i / panels * LINES;
+            const area at = {line + of_part, gnomon_min(LINES, lines - of_part), col,
+                             gnomon_min(LINES, c->b->cols - col)};
+            put(c, &at, !c->onto && first == 0, sums + i * SUMS);
         }
     }
     kernels->end();
-    for (int64_t i = 0; i < parts * panels; i++) {
-        const area at = {line + i / panels * LINES, gnomon_min(LINES, lines - i / panels * LINES),
-                         (c->panel + i % panels) * LINES,
-                         gnomon_min(LINES, c->b->cols - (c->panel + i % panels) * LINES)};
-        put(c, &at, sums + i * SUMS);
-    }
 }
 
 /* ---- the whole ---- */
@@ -219,14 +203,12 @@ static gnomon_status choose_sizes(gnomon_context *ctx, coarse *c, int64_t limit)
            c->slots > 1)
         c->parts /= 2;
     while (!bytes_of(c, &bytes) || bytes > limit) {
-        if (c->chunks > SHORT)
-            c->chunks = (c->chunks + 1) / 2;
+        if (c->chunks > GROUP)
+            c->chunks = gnomon_round_up((c->chunks + 1) / 2, GROUP);
         else if (c->panels > 1)
             c->panels = (c->panels + 1) / 2;
         else if (c->slots > 1)
             c->slots = (c->slots + 1) / 2;
-        else if (c->chunks > 1)
-            c->chunks = (c->chunks + 1) / 2;
         else if (c->parts > 1)
             c->parts /= 2;
         else

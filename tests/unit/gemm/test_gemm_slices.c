@@ -88,7 +88,7 @@ static void coarse(void **state)
     static const int64_t shapes[][3] = {{70, 200, 300}, {300, 45, 70}, {33, 17, 97},
                                         {64, 64, 4100}, {1, 1, 1},     {257, 32, 8200},
                                         {95, 130, 33}};
-    static const setting settings[] = {{1, INT64_C(1) << 30}, {3, INT64_C(1) << 30}, {2, 1 << 17}};
+    static const setting settings[] = {{1, INT64_C(1) << 30}, {3, INT64_C(1) << 30}, {2, 600000}};
     for (size_t i = 0; i < 2 * sizeof shapes / sizeof shapes[0]; i++) {
         const int64_t *shape = shapes[i / 2], m = shape[0], n = shape[1], k = shape[2];
         const bool onto = i % 4 > 1;
@@ -167,6 +167,30 @@ static void coarse_exactly(void **state)
         ASSERT_OK(ctx, gnomon_gemm_coarse(ctx, &a.m, &b.m, false, &c.m, INT64_C(1) << 30));
         assert_false(isfinite(element(&c.m, 3, 7)));
         assert_true(isfinite(element(&c.m, 3, 8)));
+    }
+    free_matrix(&a);
+    free_matrix(&b);
+    free_matrix(&c);
+}
+
+/* Equal numbers, as in a column that is constant, whose sums are all rounded to the same side. */
+static void coarse_of_many(void **state)
+{
+    (void)state;
+    enum { M = 7, K = 1 << 17 };
+    owned a = make_matrix(M, K, GNOMON_F32, COL_MAJOR),
+          b = make_matrix(K, 1, GNOMON_F32, ROW_MAJOR),
+          c = make_matrix(M, 1, GNOMON_F32, ROW_MAJOR);
+    for (int64_t p = 0; p < K; p++) {
+        ((float *)b.m.data)[p * b.m.row_stride] = 1.0F / 256;
+        for (int64_t i = 0; i < M; i++)
+            ((float *)a.m.data)[p * a.m.col_stride + i] = (float)(32771 + 2222 * i) / 32768;
+    }
+    if (by_slices())
+        ASSERT_OK(ctx, gnomon_gemm_coarse(ctx, &a.m, &b.m, false, &c.m, INT64_C(1) << 30));
+    for (int64_t i = 0; by_slices() && i < M; i++) {
+        const double sum = (double)K / 256 * element(&a.m, i, 0);
+        assert_true(fabs(element(&c.m, i, 0) - sum) < 0x1p-18 * sum);
     }
     free_matrix(&a);
     free_matrix(&b);
@@ -395,6 +419,7 @@ int main(void)
         cmocka_unit_test(integers_are_exact),
         cmocka_unit_test(coarse),
         cmocka_unit_test(coarse_exactly),
+        cmocka_unit_test(coarse_of_many),
         cmocka_unit_test(whole_range),
         cmocka_unit_test(range_within_a_line),
         cmocka_unit_test(nonfinite_values_pass),
