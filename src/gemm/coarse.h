@@ -13,9 +13,10 @@ bool gnomon_gemm_has_coarse(gnomon_context *ctx);
 /* c = a b, or c += a b with 'onto'. All are F32, in host memory, their sizes not 0; one of a's
  * strides is 1, b and c are row-major. It is the product, but for sums in fp32, of 32 steps each,
  * of up to 256 of those, and of all these in c, of matrices near a and b: each number of a is off
- * by at most 2^-17 of itself, of b by 2^-8; what is below the normal range counts as 0. Numbers
- * that are not finite make those that they take part in not finite, or NaN. The bits depend on no
- * thread, limit or cut of the lines and columns. Errors: MEMORY, CANCELLED. */
+ * by at most 2^-17 of itself, of b by 2^-8; what is below the normal range counts as 0. What is
+ * infinite, or above 2^127, may make the sums that it takes part in infinite or NaN; a NaN may
+ * count as 0, so that whoever may have one looks for it before. The bits depend on no thread, limit
+ * or cut of the lines and columns. Errors: MEMORY, CANCELLED. */
 gnomon_status gnomon_gemm_coarse(gnomon_context *ctx, const gnomon_matrix *a,
                                  const gnomon_matrix *b, bool onto, const gnomon_matrix *c,
                                  int64_t memory_limit);

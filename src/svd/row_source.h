@@ -81,8 +81,8 @@ typedef struct gnomon_row_source {
     const gnomon_csr *csr;
     const gnomon_svd_rows *stream;
     const gnomon_svd_sparse_rows *sparse_stream;
-    /* Products with many columns may err by 2^-16 of |A| |B|: the processor's matrix unit then does
-     * them, where there is one. */
+    /* Products with many columns may be coarse (gemm/coarse.h): the processor's matrix unit then
+     * does them, where there is one. */
     bool coarse;
     bool direct;            /* the caller's memory is handed out as it is */
     void *buffer;           /* of one piece, or the values of sparse rows */

@@ -15,7 +15,7 @@ enum { M = 200, N = 160, RANK = 120, KINDS = 10 };
 static double value_of(int kind, int i, uint64_t *draws)
 {
     switch (kind) {
-    case 0: /* tame: products by two slices */
+    case 0: /* tame: coarse products */
         return fmax(1 - 0.99 * i / RANK, 0.01);
     case 1:
         return pow(10, -15.0 * i / N);
