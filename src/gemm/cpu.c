@@ -8,6 +8,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/share.h"
 #include "base/threads.h"
 #include "gemm/alone.h"
 #include "gemm/job.h"
@@ -72,21 +73,17 @@ static int64_t tiles_of(int64_t lanes)
     return gnomon_ceil_div(lanes, GNOMON_LANES);
 }
 
-/* Where share 'number' of 'shares' begins, as equal as can be. */
-static int64_t share(int64_t count, int64_t number, int64_t shares)
-{
-    return count / shares * number + gnomon_min(number, count % shares);
-}
-
 static area area_of(const run *r, int64_t task)
 {
     const int64_t col_tasks = r->tasks / r->row_tasks;
     const int64_t row = task % r->row_tasks, col = task / r->row_tasks;
     const int64_t bands = gnomon_ceil_div(r->rows.points, r->band),
                   tiles = tiles_of(r->cols.points);
-    const int64_t begin = share(bands, row, r->row_tasks) * r->band;
-    const int64_t end = gnomon_min(share(bands, row + 1, r->row_tasks) * r->band, r->rows.points);
-    const int64_t left = share(tiles, col, col_tasks), right = share(tiles, col + 1, col_tasks);
+    const int64_t begin = gnomon_share(bands, row, r->row_tasks) * r->band;
+    const int64_t end =
+        gnomon_min(gnomon_share(bands, row + 1, r->row_tasks) * r->band, r->rows.points);
+    const int64_t left = gnomon_share(tiles, col, col_tasks),
+                  right = gnomon_share(tiles, col + 1, col_tasks);
     return (area){begin, end - begin, left, right - left};
 }
 

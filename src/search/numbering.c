@@ -4,6 +4,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/share.h"
 #include "base/threads.h"
 
 #include <stdlib.h>
@@ -73,11 +74,10 @@ static void count_part(void *arg, int64_t part, int worker)
     (void)worker;
     const counting *c = arg;
     const int64_t begin = c->sets->offsets[0], count = c->sets->offsets[c->sets->count] - begin;
-    const int64_t each = count / c->parts, more = count % c->parts;
-    const int64_t first = part * each + gnomon_min(part, more);
+    const int64_t end = gnomon_share(count, part + 1, c->parts);
     const int64_t *members = c->sets->members + begin;
     uint32_t *counts = c->counts + part * c->n->places;
-    for (int64_t e = first; e < first + each + (part < more); e++)
+    for (int64_t e = gnomon_share(count, part, c->parts); e < end; e++)
         if (counts[members[e]] < UINT32_MAX) counts[members[e]]++;
 }
 

@@ -3,6 +3,7 @@
 #include "base/arithmetic.h"
 #include "base/context.h"
 #include "base/memory.h"
+#include "base/share.h"
 #include "base/threads.h"
 
 enum { ROWS = 1024 }; /* of a task */
@@ -26,8 +27,7 @@ void gnomon_row_places_free(gnomon_context *ctx, gnomon_row_places *p)
 
 int64_t gnomon_row_places_begin(const gnomon_row_places *p, int64_t part)
 {
-    const int64_t each = p->count / p->parts, more = p->count % p->parts;
-    return part * each + gnomon_min(part, more);
+    return gnomon_share(p->count, part, p->parts);
 }
 
 typedef struct setting {

@@ -4,6 +4,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/share.h"
 #include "base/threads.h"
 
 #include <string.h>
@@ -72,10 +73,9 @@ static void mark_part(void *arg, int64_t part, int worker)
     (void)worker;
     const marking *m = arg;
     const segments *s = m->s;
-    const int64_t each = s->points / m->parts, more = s->points % m->parts;
-    const int64_t begin = part * each + gnomon_min(part, more), end = begin + each + (part < more);
+    const int64_t end = gnomon_share(s->points, part + 1, m->parts);
     uint64_t *bits = bits_of(m, part);
-    for (int64_t v = begin; v < end; v++) {
+    for (int64_t v = gnomon_share(s->points, part, m->parts); v < end; v++) {
         for (int64_t e = s->start[v]; e < s->stop[v]; e++) {
             const int64_t at = s->cols[e] - m->d->first;
             bits[at >> 6] |= UINT64_C(1) << (at & 63);

@@ -1,5 +1,6 @@
 /* Functions of integers against 128-bit arithmetic, up to where an int64_t ends. */
 #include "base/arithmetic.h"
+#include "base/share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,9 +60,29 @@ static void quotients_rounded_up(void **state)
     }
 }
 
+/* They follow one another, and none has more than one more than another. */
+static void equal_shares(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        const int64_t count = values[i];
+        if (count < 0) continue;
+        for (int64_t shares = 1; shares < 10; shares++) {
+            assert_true(gnomon_share(count, 0, shares) == 0);
+            assert_true(gnomon_share(count, shares, shares) == count);
+            for (int64_t s = 0; s < shares; s++) {
+                const int64_t own =
+                    gnomon_share(count, s + 1, shares) - gnomon_share(count, s, shares);
+                assert_true(own == count / shares || own == gnomon_ceil_div(count, shares));
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lesser_and_greater),
-                                       cmocka_unit_test(quotients_rounded_up)};
+                                       cmocka_unit_test(quotients_rounded_up),
+                                       cmocka_unit_test(equal_shares)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
