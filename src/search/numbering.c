@@ -61,12 +61,13 @@ static gnomon_status count_hashed(gnomon_context *ctx, gnomon_numbering *n, cons
     return GNOMON_OK;
 }
 
-/* Parts of the members, one after the other, each with counts of its own. */
+/* Parts of the members, one after the other, each with counts of its own; the first part's become
+ * those of all. */
 typedef struct counting {
     gnomon_numbering *n;
     const gnomon_sets *sets;
     int64_t parts;
-    uint32_t *counts; /* parts x places */
+    uint32_t *counts; /* of the parts after the first: places each */
 } counting;
 
 static void count_part(void *arg, int64_t part, int worker)
@@ -74,10 +75,10 @@ static void count_part(void *arg, int64_t part, int worker)
     (void)worker;
     const counting *c = arg;
     const int64_t begin = c->sets->offsets[0], count = c->sets->offsets[c->sets->count] - begin;
-    const int64_t end = gnomon_share(count, part + 1, c->parts);
-    const int64_t *members = c->sets->members + begin;
-    uint32_t *counts = c->counts + part * c->n->places;
-    for (int64_t e = gnomon_share(count, part, c->parts); e < end; e++)
+    const int64_t end = begin + gnomon_share(count, part + 1, c->parts);
+    const int64_t *members = c->sets->members;
+    uint32_t *counts = part == 0 ? c->n->counts : c->counts + (part - 1) * c->n->places;
+    for (int64_t e = begin + gnomon_share(count, part, c->parts); e < end; e++)
         if (counts[members[e]] < UINT32_MAX) counts[members[e]]++;
 }
 
@@ -88,8 +89,8 @@ static void add_counts(void *arg, int64_t task, int worker)
     const int64_t places = c->n->places, end = gnomon_min((task + 1) * PLACES, places);
     for (int64_t at = task * PLACES; at < end; at++) {
         int64_t sum = c->n->counts[at];
-        for (int64_t part = 0; part < c->parts; part++)
-            sum += c->counts[part * places + at];
+        for (int64_t part = 1; part < c->parts; part++)
+            sum += c->counts[(part - 1) * places + at];
         c->n->counts[at] = (uint32_t)gnomon_min(sum, UINT32_MAX);
     }
 }
@@ -99,23 +100,13 @@ static gnomon_status count_direct(gnomon_context *ctx, gnomon_numbering *n, cons
     const int64_t members = sets->offsets[sets->count] - sets->offsets[0];
     counting c = {.n = n, .sets = sets};
     /* a count of a part's own for every third member at most */
-    c.parts = n->places > 0 ? gnomon_min(gnomon_context_threads(ctx), members / 3 / n->places) : 0;
-    if (c.parts < 2) {
-        for (int64_t e = sets->offsets[0]; e < sets->offsets[sets->count]; e++) {
-            uint32_t *now = &n->counts[sets->members[e]];
-            n->used += *now == 0;
-            if (*now < UINT32_MAX) ++*now;
-        }
-        return GNOMON_OK;
-    }
-    GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(c.parts, n->places), sizeof *c.counts, "members",
-                                 &c.counts));
+    const int64_t most = n->places > 0 ? members / 3 / n->places : 1;
+    c.parts = gnomon_max(gnomon_min(gnomon_context_threads(ctx), most), 1);
+    GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(c.parts - 1, n->places), sizeof *c.counts,
+                                 "members", &c.counts));
     gnomon_parallel(ctx, c.parts, count_part, &c);
-    gnomon_parallel(ctx, gnomon_ceil_div(n->places, PLACES), add_counts, &c);
+    if (c.parts > 1) gnomon_parallel(ctx, gnomon_ceil_div(n->places, PLACES), add_counts, &c);
     gnomon_free(ctx, c.counts);
-    n->used = 0;
-    for (int64_t at = 0; at < n->places; at++)
-        n->used += n->counts[at] > 0;
     return GNOMON_OK;
 }
 
@@ -160,8 +151,11 @@ gnomon_status gnomon_numbering_close(gnomon_context *ctx, gnomon_numbering *n)
     named *all;
     int64_t count = 0, most = 0;
     GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *n->numbers, "members", &n->numbers));
-    for (int64_t at = 0; at < places; at++)
+    n->used = 0;
+    for (int64_t at = 0; at < places; at++) {
+        n->used += n->counts[at] > 0;
         most = gnomon_max(most, n->counts[at]);
+    }
     if (n->direct && most / 4 <= n->used) return number_by_counting(ctx, n, most);
     GNOMON_TRY(gnomon_alloc(ctx, n->used, sizeof *all, "members", &all));
     for (int64_t at = 0; at < places; at++)

@@ -14,7 +14,8 @@ typedef struct gnomon_numbering {
     int64_t *keys; /* -1: none; NULL when direct */
     uint32_t *counts, *numbers;
     int shift;
-    int64_t used; /* members that occur: numbers are 0 ... used - 1, which must be below 2^32 */
+    int64_t used; /* members that occur, once it is closed: numbers are 0 ... used - 1, which must
+                     be below 2^32 */
 } gnomon_numbering;
 
 /* Of members in [0, cols), of which about so many will be counted. Errors: MEMORY. */
