@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "gemm/pack.h"
 #include "kernels.h"
 #include "project/blocks.h"
 #include "project/slots.h"
@@ -67,19 +68,6 @@ static void pack(void *arg, int64_t task, int worker)
 
 /* ---- sums to C ---- */
 
-/* out[j][i] = in[i][j] for the valid numbers of 16 x 16. */
-static void turn(const coarse *c, const float *in, int64_t ld, int64_t rows, int64_t cols,
-                 float *out)
-{
-    const void *lane[GNOMON_LANES];
-    int64_t valid[GNOMON_LANES];
-    for (int64_t l = 0; l < GNOMON_LANES; l++) {
-        lane[l] = l < rows ? in + l * ld : NULL;
-        valid[l] = l < rows ? cols : 0;
-    }
-    (void)c->kernels->pack_f32(lane, valid, GNOMON_F32, 1, false, GNOMON_LANES, out);
-}
-
 /* Lines [line, line + lines) and columns [col, col + cols) of C. */
 typedef struct area {
     int64_t line, lines, col, cols;
@@ -108,7 +96,7 @@ static void put(const coarse *c, const area *at, bool fresh, const float *sums)
     for (int64_t i = 0; i < at->lines; i += GNOMON_LANES) {
         for (int64_t j = 0; j < at->cols; j += GNOMON_LANES) {
             const int64_t cols = gnomon_min(GNOMON_LANES, at->cols - j);
-            turn(c, sums + j * LINES + i, LINES, GNOMON_LANES, GNOMON_LANES, square);
+            gnomon_gemm_turn(c->kernels, sums + j * LINES + i, LINES, GNOMON_LANES, square);
             for (int64_t l = 0; l < gnomon_min(GNOMON_LANES, at->lines - i); l++)
                 put_line(fresh, cols, square + l * GNOMON_LANES, place(c, at, i + l, j));
         }

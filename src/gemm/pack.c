@@ -55,3 +55,15 @@ void gnomon_gemm_lines(const gnomon_matrix *a, const gnomon_kernels *kernels, in
             kernels->to_f32((const uint16_t *)(const void *)from, steps, left);
     }
 }
+
+void gnomon_gemm_turn(const gnomon_kernels *kernels, const float *in, int64_t ld, int64_t rows,
+                      float *out)
+{
+    const void *lane[GNOMON_LANES];
+    int64_t valid[GNOMON_LANES];
+    for (int64_t l = 0; l < GNOMON_LANES; l++) {
+        lane[l] = l < rows ? in + l * ld : NULL;
+        valid[l] = l < rows ? GNOMON_LANES : 0;
+    }
+    (void)kernels->pack_f32(lane, valid, GNOMON_F32, 1, false, GNOMON_LANES, out);
+}

@@ -15,4 +15,9 @@ void gnomon_gemm_columns(const gnomon_fold *f, const gnomon_kernels *kernels, in
 void gnomon_gemm_lines(const gnomon_matrix *a, const gnomon_kernels *kernels, int64_t row,
                        int64_t rows, int64_t step, int64_t steps, int64_t ld, float *left);
 
+/* out[j][i] = in[i][j] of GNOMON_LANES x GNOMON_LANES; rows of 'in', ld numbers apart, from 'rows'
+ * on are not read and count as 0. */
+void gnomon_gemm_turn(const gnomon_kernels *kernels, const float *in, int64_t ld, int64_t rows,
+                      float *out);
+
 #endif

@@ -88,13 +88,7 @@ static void turn_tiles(const gnomon_slices *s, int64_t row, int64_t rows, int64_
     for (int64_t i = 0; i < rows; i += GNOMON_LANES, lines += GNOMON_LANES * CHUNK) {
         gnomon_fold_pack(s->rows, s->kernels, false, (row + i) / GNOMON_LANES, step, steps, tile);
         for (int64_t j = 0; j < steps; j += GNOMON_LANES) {
-            const void *lane[GNOMON_LANES];
-            int64_t valid[GNOMON_LANES];
-            for (int64_t l = 0; l < GNOMON_LANES; l++) {
-                lane[l] = j + l < steps ? tile + (j + l) * GNOMON_LANES : NULL;
-                valid[l] = j + l < steps ? GNOMON_LANES : 0;
-            }
-            (void)s->kernels->pack_f32(lane, valid, GNOMON_F32, 1, false, GNOMON_LANES, square);
+            gnomon_gemm_turn(s->kernels, tile + j * GNOMON_LANES, GNOMON_LANES, steps - j, square);
             for (int64_t l = 0; l < GNOMON_LANES; l++)
                 memcpy(lines + l * CHUNK + j, square + l * GNOMON_LANES,
                        GNOMON_LANES * sizeof *lines);
