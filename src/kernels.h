@@ -144,14 +144,13 @@ typedef struct gnomon_sliced {
  * columns, both of so many steps at most. */
 #define GNOMON_COARSE_STEPS 256
 #define GNOMON_COARSE_LINES 32
-#define GNOMON_COARSE_PART  (2 * 32 * 256) /* numbers */
-#define GNOMON_COARSE_PANEL (32 * 256)
+#define GNOMON_COARSE_PART  (2 * GNOMON_COARSE_LINES * GNOMON_COARSE_STEPS) /* numbers */
+#define GNOMON_COARSE_PANEL (GNOMON_COARSE_LINES * GNOMON_COARSE_STEPS)
 
 typedef struct gnomon_coarse {
     int64_t steps, count; /* count: panels, one after the other */
     const uint16_t *part, *panels;
-    float
-        *sums; /* += [count][32 lines][32 columns], or [count][32 columns][32 lines] when turned */
+    float *sums; /* += [count][32 lines][32 columns]; turned: [count][32 columns][32 lines] */
     bool turned; /* part, panels and sums are */
     /* What is fetched early: ahead_rows times ahead_bytes, ahead_stride apart. */
     const char *ahead;
