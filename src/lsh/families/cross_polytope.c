@@ -119,28 +119,33 @@ static int64_t farthest(const float *x, int64_t sides)
     return s;
 }
 
-/* The largest magnitudes first; equal ones by direction. */
+/* Up to 'room' of the largest magnitudes first, equal ones by direction; returns how many. */
+static int order(const float *x, int64_t sides, int room, int64_t *best)
+{
+    int kept = 0;
+    const int64_t alone = room == 1 ? farthest(x, sides) : -1;
+    if (alone >= 0) {
+        best[0] = alone;
+        return 1;
+    }
+    for (int64_t s = 0; s < sides; s++) {
+        const float size = fabsf(x[s]);
+        if (kept == room && !(size > fabsf(x[best[kept - 1]]))) continue;
+        int place = kept < room ? kept++ : room - 1;
+        for (; place > 0 && size > fabsf(x[best[place - 1]]); place--)
+            best[place] = best[place - 1];
+        best[place] = s;
+    }
+    return kept;
+}
+
 static void hash_directions(const gnomon_hash_batch *b, int64_t point, int64_t at)
 {
     const float *x = (const float *)b->products + point * b->h->products;
     const int64_t sides = b->h->f.sides;
     for (int64_t i = 0; i < b->h->f.count; i++, at++, x += sides) {
         int64_t best[GNOMON_LSH_OTHERS + 1] = {0};
-        int kept = 0;
-        const int room = b->out->others ? b->h->others + 1 : 1;
-        const int64_t alone = room == 1 ? farthest(x, sides) : -1;
-        if (alone >= 0) {
-            b->out->values[at] = (int32_t)(2 * alone + (x[alone] < 0));
-            continue;
-        }
-        for (int64_t s = 0; s < sides; s++) {
-            const float size = fabsf(x[s]);
-            if (kept == room && !(size > fabsf(x[best[kept - 1]]))) continue;
-            int place = kept < room ? kept++ : room - 1;
-            for (; place > 0 && size > fabsf(x[best[place - 1]]); place--)
-                best[place] = best[place - 1];
-            best[place] = s;
-        }
+        const int kept = order(x, sides, b->out->others ? b->h->others + 1 : 1, best);
         b->out->values[at] = (int32_t)(2 * best[0] + (x[best[0]] < 0));
         for (int which = 0; b->out->others && which < b->h->others; which++) {
             /* with fewer directions than that: the opposite of the nearest */

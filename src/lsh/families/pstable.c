@@ -36,16 +36,11 @@ static int32_t value_of(double t)
 void gnomon_hash_steps(const gnomon_hash_batch *b, int64_t point, int64_t at)
 {
     const float *x = (const float *)b->products + point * b->h->products;
-    if (!b->out->others) {
-        const double width = b->h->f.width;
-        for (int64_t i = 0; i < b->h->f.count; i++)
-            b->out->values[at + i] = value_of((double)x[i] / width + (double)b->h->offset[i]);
-        return;
-    }
     for (int64_t i = 0; i < b->h->f.count; i++, at++) {
         const double t = (double)x[i] / b->h->f.width + (double)b->h->offset[i];
-        const int32_t value = as_value(floor(t));
+        const int32_t value = value_of(t);
         b->out->values[at] = value;
+        if (!b->out->others) continue;
         const float low = (float)(t - floor(t)), high = 1 - low;
         const int up = high < low;
         const int32_t above = value < INT32_MAX ? value + 1 : value;
