@@ -12,11 +12,11 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "gemm/pack.h"
+#include "gemm/tasks.h"
 #include "kernels.h"
 #include "project/blocks.h"
 #include "project/slots.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum {
@@ -200,24 +200,16 @@ static gnomon_status choose_sizes(gnomon_context *ctx, coarse *c, int64_t limit)
         else if (c->parts > 1)
             c->parts /= 2;
         else
-            return gnomon_fail(
-                ctx, GNOMON_ERROR_MEMORY,
-                GNOMON_ARG(
-                    "memory_limit") " is too low: %" PRId64
-                                    " bytes are left for a product that needs at least %" PRId64,
-                limit, bytes);
+            return gnomon_gemm_no_room(ctx, limit, bytes);
     }
     return GNOMON_OK;
 }
 
-/* Tasks that go between two reports of progress, about a tenth of a second's work. */
 static int64_t wave_of(gnomon_context *ctx, const coarse *c, int64_t tasks)
 {
-    if (!ctx->progress) return tasks;
     const double work =
         (double)(c->parts * LINES) * (double)(c->panels * LINES) * (double)(c->chunks * STEPS);
-    const double some = 5e9 * (double)c->slots / work;
-    return gnomon_min(tasks, gnomon_max(4 * c->slots, some > 1e9 ? 1000000000 : (int64_t)some));
+    return gnomon_gemm_wave(ctx, tasks, c->slots, 5e9, work);
 }
 
 static gnomon_status run_all(gnomon_context *ctx, coarse *c)

@@ -14,6 +14,7 @@
 #include "gemm/job.h"
 #include "gemm/pack.h"
 #include "gemm/slices.h"
+#include "gemm/tasks.h"
 #include "project/blocks.h"
 #include "project/slots.h"
 
@@ -343,12 +344,7 @@ static gnomon_status choose_sizes(gnomon_context *ctx, const gnomon_gemm_job *jo
         else if (r->band > GNOMON_LANES)
             r->band = GNOMON_LANES;
         else
-            return gnomon_fail(
-                ctx, GNOMON_ERROR_MEMORY,
-                GNOMON_ARG(
-                    "memory_limit") " is too low: %" PRId64
-                                    " bytes are left for a product that needs at least %" PRId64,
-                job->memory_limit, bytes);
+            return gnomon_gemm_no_room(ctx, job->memory_limit, bytes);
     }
     return GNOMON_OK;
 }
@@ -377,15 +373,10 @@ static gnomon_status choose_tasks(gnomon_context *ctx, run *r)
     }
 }
 
-/* Tasks that go between two reports of progress, about a tenth of a second's work. Without a
- * listener there is nothing to stop for. */
 static int64_t wave_of(gnomon_context *ctx, const run *r)
 {
-    if (!ctx->progress) return r->tasks;
     const double task = (double)(r->bands * r->band) * (double)(r->tiles * GNOMON_LANES);
-    const double tasks = 2e9 * (double)r->slots / (task * (double)r->k);
-    return gnomon_min(r->tasks,
-                      gnomon_max(4 * r->slots, tasks > 1e9 ? 1000000000 : (int64_t)tasks));
+    return gnomon_gemm_wave(ctx, r->tasks, r->slots, 2e9, task * (double)r->k);
 }
 
 static gnomon_status run_whole(gnomon_context *ctx, run *r)
