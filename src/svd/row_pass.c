@@ -18,12 +18,12 @@ static int64_t segment_rows(int64_t rows, int64_t piece_rows)
     return gnomon_ceil_div(pieces > 0 ? pieces : 1, GNOMON_SEGMENTS) * piece_rows;
 }
 
-gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct gnomon_comm *given,
-                                   int64_t rows, int64_t cols, int64_t stretch, int64_t *first,
-                                   int64_t *count)
+/* What both calls below check, and what they answer where there is no such stretch. */
+static gnomon_status open_stretch(gnomon_context *ctx, const struct gnomon_comm *given,
+                                  int64_t rows, int64_t cols, int64_t stretch, int64_t *first,
+                                  int64_t *count, gnomon_comm *comm)
 {
-    gnomon_comm comm;
-    GNOMON_TRY(gnomon_comm_take(ctx, given, &comm));
+    GNOMON_TRY(gnomon_comm_take(ctx, given, comm));
     GNOMON_NEED(ctx, first, "first");
     GNOMON_NEED(ctx, count, "count");
     GNOMON_FAIL_IF(rows < 0, ctx, GNOMON_ERROR_ARGUMENT,
@@ -32,10 +32,19 @@ gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct gnomon_comm
                    GNOMON_ARG("cols") " is %" PRId64 "; it must be at least 1", cols);
     GNOMON_FAIL_IF(stretch < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("stretch") " is %" PRId64 "; it must not be negative", stretch);
-    const int64_t each = segment_rows(rows, gnomon_row_source_piece_rows(cols));
-    const int64_t segments = gnomon_ceil_div(rows, each);
     *first = rows;
     *count = 0;
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct gnomon_comm *given,
+                                   int64_t rows, int64_t cols, int64_t stretch, int64_t *first,
+                                   int64_t *count)
+{
+    gnomon_comm comm;
+    GNOMON_TRY(open_stretch(ctx, given, rows, cols, stretch, first, count, &comm));
+    const int64_t each = segment_rows(rows, gnomon_row_source_piece_rows(cols));
+    const int64_t segments = gnomon_ceil_div(rows, each);
     if (stretch >= GNOMON_SEGMENTS) return GNOMON_OK;
     const int64_t segment = stretch * comm.size + comm.rank;
     if (segment >= segments) return GNOMON_OK;
@@ -48,19 +57,12 @@ gnomon_status gnomon_svd_rank_sparse_rows(gnomon_context *ctx, const struct gnom
                                           int64_t rows, int64_t stretch, int64_t *first,
                                           int64_t *count)
 {
+    enum { ANY_COLS = 1 };
     gnomon_comm comm;
     gnomon_row_source source = {.sparse = true};
     int64_t own;
-    GNOMON_TRY(gnomon_comm_take(ctx, given, &comm));
-    GNOMON_NEED(ctx, first, "first");
-    GNOMON_NEED(ctx, count, "count");
-    GNOMON_FAIL_IF(rows < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("rows") " is %" PRId64 "; it must not be negative", rows);
-    GNOMON_FAIL_IF(stretch < 0, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("stretch") " is %" PRId64 "; it must not be negative", stretch);
+    GNOMON_TRY(open_stretch(ctx, given, rows, ANY_COLS, stretch, first, count, &comm));
     gnomon_parts_have(&source, comm.rank, comm.size);
-    *first = rows;
-    *count = 0;
     if (source.parts == 0 || !gnomon_mul(stretch, (int64_t)GNOMON_CHUNK * GNOMON_PARTS, &own))
         return GNOMON_OK;
     const int64_t row = gnomon_place_of(&source, stretch * GNOMON_CHUNK);
