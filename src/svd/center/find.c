@@ -187,35 +187,37 @@ static gnomon_status find(gnomon_row_source *s)
 
 /* ---- sparse rows ---- */
 
-/* Does something with the rows of a piece. */
-typedef gnomon_status (*piece_fn)(gnomon_row_source *s, const gnomon_piece *piece, void *arg);
+/* What a task has seen of the entries in its columns. */
+typedef struct column_figures {
+    double largest;
+    int64_t bad, bad_row; /* the first entry that is not finite, or INT64_MAX; its row */
+} column_figures;
 
-/* The same with all rows as they are stored, a pass. */
-static gnomon_status over_pieces(gnomon_row_source *s, piece_fn fn, void *arg)
-{
-    gnomon_piece piece;
-    GNOMON_TRY(gnomon_row_source_rewind(s));
-    for (;;) {
-        GNOMON_TRY(gnomon_row_source_next_stored(s, &piece));
-        if (piece.rows == 0) return GNOMON_OK;
-        GNOMON_TRY(fn(s, &piece, arg));
-    }
-}
-
-/* A loop over a piece in which each task has columns of its own: those of every 'tasks'-th group,
- * so that a few heavy columns side by side are shared. A column's numbers meet in the order of the
- * rows, whatever the number of tasks, which is a power of two. */
-typedef struct columns_task {
+/* A pass over sparse rows as they are stored: each part has 'numbers' of its own in sums.
+ *
+ * In a loop over a piece each task has columns of its own: those of every 'tasks'-th group, so that
+ * a few heavy columns side by side are shared. A column's numbers meet in the order of the rows,
+ * whatever the number of tasks, which is a power of two. */
+typedef struct sparse_pass {
     gnomon_row_source *s;
-    const gnomon_piece *piece;
+    gnomon_status (*add)(struct sparse_pass *p); /* the piece at hand */
+    void (*join)(const struct sparse_pass *p, const double *from, double *to);
+    int64_t numbers;
+    double factor;
+    double *sums;  /* of the parts that are here; zeros at first */
+    double *total; /* not on the ranks that serve */
+    gnomon_piece piece;
     int64_t tasks;
-    void *arg;
-} columns_task;
+    column_figures *figures; /* one a task */
+    struct cell *cells;      /* one a column */
+    double *squares;         /* of some rows */
+    int64_t row;             /* the first of those, in the piece */
+} sparse_pass;
 
-static inline bool has_column(const columns_task *t, int64_t task, int64_t col)
+static inline bool has_column(const sparse_pass *p, int64_t task, int64_t col)
 {
     enum { GROUP = 64 };
-    return (col / GROUP & (t->tasks - 1)) == task;
+    return (col / GROUP & (p->tasks - 1)) == task;
 }
 
 static int64_t column_tasks(const gnomon_row_source *s)
@@ -227,37 +229,22 @@ static int64_t column_tasks(const gnomon_row_source *s)
     return tasks;
 }
 
-/* What a task has seen of the entries in its columns. */
-typedef struct column_figures {
-    double largest;
-    int64_t bad, bad_row; /* the first entry that is not finite, or INT64_MAX; its row */
-} column_figures;
-
-/* A pass over sparse rows: each part has 'numbers' of its own in sums. */
-typedef struct sparse_pass {
-    gnomon_row_source *s;
-    piece_fn piece;
-    void (*join)(const struct sparse_pass *p, const double *from, double *to);
-    int64_t numbers;
-    double factor;
-    double *sums;            /* of the parts that are here; zeros at first */
-    double *total;           /* not on the ranks that serve */
-    column_figures *figures; /* one a task */
-    struct cell *cells;      /* one a column */
-    double *squares;         /* of some rows */
-    int64_t row;             /* the first of those, in the piece */
-} sparse_pass;
-
 /* The numbers of the part that a row of the piece is of. */
-static inline double *part_of(const sparse_pass *p, const gnomon_piece *piece, int64_t row)
+static inline double *part_of(const sparse_pass *p, int64_t row)
 {
-    return p->sums + gnomon_part_of(p->s, piece->own + row) * p->numbers;
+    return p->sums + gnomon_part_of(p->s, p->piece.own + row) * p->numbers;
 }
 
 static gnomon_status run_parts(void *user, gnomon_status status)
 {
     sparse_pass *p = user;
-    return status == GNOMON_OK ? over_pieces(p->s, p->piece, p) : status;
+    GNOMON_TRY(status);
+    GNOMON_TRY(gnomon_row_source_rewind(p->s));
+    for (;;) {
+        GNOMON_TRY(gnomon_row_source_next_stored(p->s, &p->piece));
+        if (p->piece.rows == 0) return GNOMON_OK;
+        GNOMON_TRY(p->add(p));
+    }
 }
 
 static const void *part_sums(void *user, int part)
@@ -282,6 +269,7 @@ static gnomon_status run_sparse(sparse_pass *p, gnomon_status status)
                                    .result = part_sums,
                                    .take = take_sums,
                                    .bytes = gnomon_times(p->numbers, sizeof(double))};
+    p->tasks = column_tasks(p->s);
     if (status == GNOMON_OK)
         status = gnomon_alloc_zero(p->s->ctx, gnomon_times(p->numbers, GNOMON_PARTS),
                                    sizeof *p->sums, "sums of the columns", &p->sums);
@@ -294,16 +282,15 @@ static gnomon_status run_sparse(sparse_pass *p, gnomon_status status)
 static void sum_columns_of_rows(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const columns_task *t = arg;
-    const gnomon_csr *a = &t->piece->csr;
-    const sparse_pass *p = t->arg;
+    const sparse_pass *p = arg;
+    const gnomon_csr *a = &p->piece.csr;
     column_figures figures = {0, INT64_MAX, 0};
     for (int64_t row = 0; row < a->rows && figures.bad == INT64_MAX; row++) {
-        double *high = part_of(p, t->piece, row), *low = high + t->s->cols;
+        double *high = part_of(p, row), *low = high + p->s->cols;
         for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
              i++) {
             const int64_t j = a->indices[i];
-            if (!has_column(t, task, j)) continue;
+            if (!has_column(p, task, j)) continue;
             const double x = gnomon_value_as_f64(a->values, a->dtype, i);
             if (!isfinite(x)) {
                 figures.bad = i;
@@ -317,23 +304,22 @@ static void sum_columns_of_rows(void *arg, int64_t task, int worker)
     p->figures[task] = figures;
 }
 
-static gnomon_status sum_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
+static gnomon_status sum_piece(sparse_pass *p)
 {
-    const gnomon_csr *a = &piece->csr;
-    sparse_pass *p = arg;
-    columns_task columns = {s, piece, column_tasks(s), p};
+    gnomon_row_source *s = p->s;
+    const gnomon_csr *a = &p->piece.csr;
     column_figures first = {0, INT64_MAX, 0};
     double *largest = p->sums + 2 * s->cols;
-    gnomon_parallel(s->ctx, columns.tasks, sum_columns_of_rows, &columns);
-    for (int64_t task = 0; task < columns.tasks; task++) {
+    gnomon_parallel(s->ctx, p->tasks, sum_columns_of_rows, p);
+    for (int64_t task = 0; task < p->tasks; task++) {
         *largest = fmax(*largest, p->figures[task].largest);
         if (p->figures[task].bad < first.bad) first = p->figures[task];
     }
     if (first.bad != INT64_MAX)
-        return gnomon_row_source_refuse(s, gnomon_place_of(s, piece->own + first.bad_row),
+        return gnomon_row_source_refuse(s, gnomon_place_of(s, p->piece.own + first.bad_row),
                                         a->indices[first.bad]);
     for (int64_t row = 0; row < a->rows; row++) {
-        double *figures = part_of(p, piece, row) + 2 * s->cols;
+        double *figures = part_of(p, row) + 2 * s->cols;
         const double count = (double)(a->offsets[row + 1] - a->offsets[row]);
         figures[1] += count;
         figures[2] = fmax(figures[2], count);
@@ -354,7 +340,7 @@ static gnomon_status sum_sparse(gnomon_row_source *s, int shift, double *total,
                                 gnomon_status status)
 {
     sparse_pass p = {.s = s,
-                     .piece = sum_piece,
+                     .add = sum_piece,
                      .join = join_sparse_sums,
                      .numbers = 2 * s->cols + GNOMON_SUM_FIGURES,
                      .factor = ldexp(1.0, -shift),
@@ -425,8 +411,9 @@ static gnomon_status make_cells(const gnomon_row_source *s, cell **cells)
 }
 
 /* The entry joins those of its row and column. */
-static inline void add_up(const sparse_pass *p, const gnomon_csr *a, int64_t row, int64_t entry)
+static inline void add_up(const sparse_pass *p, int64_t row, int64_t entry)
 {
+    const gnomon_csr *a = &p->piece.csr;
     cell *const at = &p->cells[a->indices[entry]];
     if (at->row != row) {
         at->row = row;
@@ -439,18 +426,17 @@ static inline void add_up(const sparse_pass *p, const gnomon_csr *a, int64_t row
 static void count_rows(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const columns_task *t = arg;
-    const gnomon_csr *a = &t->piece->csr;
-    const sparse_pass *p = t->arg;
+    const sparse_pass *p = arg;
+    const gnomon_csr *a = &p->piece.csr;
     for (int64_t row = 0; row < a->rows; row++) {
-        double *counts = part_of(p, t->piece, row);
+        double *counts = part_of(p, row);
         for (int64_t i = a->offsets[row] - a->offsets[0]; i < a->offsets[row + 1] - a->offsets[0];
              i++) {
             const int64_t j = a->indices[i];
-            if (!has_column(t, task, j)) continue;
+            if (!has_column(p, task, j)) continue;
             cell *const at = &p->cells[j];
-            if (at->row != t->piece->own + row) counts[j]++;
-            at->row = t->piece->own + row;
+            if (at->row != p->piece.own + row) counts[j]++;
+            at->row = p->piece.own + row;
         }
     }
 }
@@ -459,9 +445,8 @@ static void count_rows(void *arg, int64_t task, int worker)
 static void square_row(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const columns_task *t = arg;
-    const gnomon_csr *a = &t->piece->csr;
-    const sparse_pass *p = t->arg;
+    const sparse_pass *p = arg;
+    const gnomon_csr *a = &p->piece.csr;
     const int64_t row = p->row + task;
     double sum = 0;
     int64_t last = -1;
@@ -469,7 +454,7 @@ static void square_row(void *arg, int64_t task, int worker)
          i++) {
         const int64_t j = a->indices[i];
         const double x = gnomon_value_as_f64(a->values, a->dtype, i);
-        const double less = deviation(t->s, j, p->factor * x, p->factor);
+        const double less = deviation(p->s, j, p->factor * x, p->factor);
         sum = j > last && sum >= 0 ? sum + less * less : -1;
         last = j;
     }
@@ -477,19 +462,19 @@ static void square_row(void *arg, int64_t task, int worker)
 }
 
 /* The squares of a row that may have several entries of one column. */
-static double square_any_row(const sparse_pass *p, const gnomon_piece *piece, int64_t row)
+static double square_any_row(const sparse_pass *p, int64_t row)
 {
-    const gnomon_csr *a = &piece->csr;
+    const gnomon_csr *a = &p->piece.csr;
     const int64_t first = a->offsets[row] - a->offsets[0];
     const int64_t end = a->offsets[row + 1] - a->offsets[0];
     double sum = 0;
     for (int64_t i = first; i < end; i++)
         p->cells[a->indices[i]].row = -1;
     for (int64_t i = first; i < end; i++)
-        add_up(p, a, piece->own + row, i);
+        add_up(p, p->piece.own + row, i);
     for (int64_t i = first; i < end; i++) {
         cell *const at = &p->cells[a->indices[i]];
-        if (at->row != piece->own + row) continue;
+        if (at->row != p->piece.own + row) continue;
         const double x = deviation(p->s, a->indices[i], at->sum, p->factor);
         sum += x * x;
         at->row = -1; /* once */
@@ -497,17 +482,16 @@ static double square_any_row(const sparse_pass *p, const gnomon_piece *piece, in
     return sum;
 }
 
-static gnomon_status square_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
+static gnomon_status square_piece(sparse_pass *p)
 {
-    sparse_pass *p = arg;
-    columns_task pass = {s, piece, column_tasks(s), p};
-    gnomon_parallel(s->ctx, pass.tasks, count_rows, &pass);
-    for (p->row = 0; p->row < piece->rows; p->row += SQUARED_ROWS) {
-        const int64_t rows = gnomon_min(SQUARED_ROWS, piece->rows - p->row);
-        gnomon_parallel(s->ctx, rows, square_row, &pass);
+    gnomon_context *ctx = p->s->ctx;
+    gnomon_parallel(ctx, p->tasks, count_rows, p);
+    for (p->row = 0; p->row < p->piece.rows; p->row += SQUARED_ROWS) {
+        const int64_t rows = gnomon_min(SQUARED_ROWS, p->piece.rows - p->row);
+        gnomon_parallel(ctx, rows, square_row, p);
         for (int64_t i = 0; i < rows; i++)
-            part_of(p, piece, p->row + i)[s->cols] +=
-                p->squares[i] >= 0 ? p->squares[i] : square_any_row(p, piece, p->row + i);
+            part_of(p, p->row + i)[p->s->cols] +=
+                p->squares[i] >= 0 ? p->squares[i] : square_any_row(p, p->row + i);
     }
     return GNOMON_OK;
 }
@@ -523,7 +507,7 @@ static void join_squares(const sparse_pass *p, const double *from, double *to)
 static gnomon_status square_entries(gnomon_row_source *s, double *total, gnomon_status status)
 {
     sparse_pass p = {.s = s,
-                     .piece = square_piece,
+                     .add = square_piece,
                      .join = join_squares,
                      .numbers = s->cols + 1,
                      .factor =
@@ -666,19 +650,18 @@ static void join_dense_spreads(const dense_pass *p, const double *from, double *
 static void spread_columns(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const columns_task *t = arg;
-    const gnomon_csr *a = &t->piece->csr;
-    const sparse_pass *p = t->arg;
+    const sparse_pass *p = arg;
+    const gnomon_csr *a = &p->piece.csr;
     for (int64_t row = 0; row < a->rows; row++) {
-        const int64_t first = a->offsets[row] - a->offsets[0], id = t->piece->own + row;
+        const int64_t first = a->offsets[row] - a->offsets[0], id = p->piece.own + row;
         const int64_t end = a->offsets[row + 1] - a->offsets[0];
-        double *result = part_of(p, t->piece, row), *counts = result + SQUARE_SUM * t->s->cols;
+        double *result = part_of(p, row), *counts = result + SQUARE_SUM * p->s->cols;
         for (int64_t i = first; i < end; i++)
-            if (has_column(t, task, a->indices[i])) add_up(p, a, id, i);
+            if (has_column(p, task, a->indices[i])) add_up(p, id, i);
         for (int64_t i = first; i < end; i++) {
             const int64_t j = a->indices[i];
-            if (!has_column(t, task, j) || p->cells[j].row != id) continue;
-            add_square(&as_squares(result)[j], p->cells[j].sum - p->factor * t->s->center.mean[j],
+            if (!has_column(p, task, j) || p->cells[j].row != id) continue;
+            add_square(&as_squares(result)[j], p->cells[j].sum - p->factor * p->s->center.mean[j],
                        1);
             counts[j]++;
             p->cells[j].row = -1; /* once */
@@ -686,10 +669,9 @@ static void spread_columns(void *arg, int64_t task, int worker)
     }
 }
 
-static gnomon_status spread_piece(gnomon_row_source *s, const gnomon_piece *piece, void *arg)
+static gnomon_status spread_piece(sparse_pass *p)
 {
-    columns_task pass = {s, piece, column_tasks(s), arg};
-    gnomon_parallel(s->ctx, pass.tasks, spread_columns, &pass);
+    gnomon_parallel(p->s->ctx, p->tasks, spread_columns, p);
     return GNOMON_OK;
 }
 
@@ -713,7 +695,7 @@ static gnomon_status spread(gnomon_row_source *s, double *total, gnomon_status s
         return run_dense(&p, status);
     }
     sparse_pass p = {.s = s,
-                     .piece = spread_piece,
+                     .add = spread_piece,
                      .join = join_sparse_spreads,
                      .numbers = (SQUARE_SUM + 1) * s->cols,
                      .factor = gnomon_center_halving(s),
