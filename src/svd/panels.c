@@ -77,9 +77,11 @@ static gnomon_status over_pieces(work *w, gnomon_task_fn fn, int64_t tasks)
     }
 }
 
-/* Room for so many parts of a group of panels, which one group has after the other. */
+/* Room for so many parts of a group of panels, which one group has after the other: the panels of a
+ * part lie together, one behind the other. */
 typedef struct room {
     char *data;
+    int64_t bytes; /* of a part of the largest group */
     int parts;
 } room;
 
@@ -92,14 +94,13 @@ static int64_t bytes_of(const gnomon_row_source *source, const panel *p)
 static gnomon_status make_room(const gnomon_row_source *source, const panel *panels, int64_t count,
                                int64_t group, int parts, room *r)
 {
-    int64_t most = 0, bytes = 0;
-    r->parts = parts;
-    for (int64_t i = 0; i < count; i++) {
+    int64_t bytes = 0;
+    *r = (room){.parts = parts};
+    for (int64_t i = 0; i < count && r->bytes >= 0; i++) {
         bytes = gnomon_plus(i % group > 0 ? bytes : 0, bytes_of(source, &panels[i]));
-        most = bytes < 0 || bytes > most ? bytes : most;
-        if (bytes < 0) break;
+        r->bytes = bytes < 0 || bytes > r->bytes ? bytes : r->bytes;
     }
-    bytes = gnomon_times(most, parts);
+    bytes = gnomon_times(r->bytes, parts);
     GNOMON_TRY(gnomon_alloc(source->ctx, bytes, 1, "columns of a product", &r->data));
     if (r->data != NULL) gnomon_expect_use(source->ctx, r->data, bytes);
     return GNOMON_OK;
@@ -107,9 +108,9 @@ static gnomon_status make_room(const gnomon_row_source *source, const panel *pan
 
 static void give_room(const room *r, const work *w)
 {
-    char *at = r->data;
-    for (int64_t i = 0; i < w->count; i++) {
-        for (int part = 0; part < r->parts; part++) {
+    for (int part = 0; part < r->parts; part++) {
+        char *at = r->data + part * r->bytes;
+        for (int64_t i = 0; i < w->count; i++) {
             w->panels[i].data[part] = at;
             at += bytes_of(w->source, &w->panels[i]);
         }
@@ -294,7 +295,7 @@ static void add_rows(void *arg, int64_t task, int worker)
     if (x->from != NULL) {
         from = x->from;
         for (const panel *before = x->w->panels; before < p; before++)
-            from += (size_t)(cols * LANES) * gnomon_tall_size(before->f64);
+            from += bytes_of(x->w->source, before);
     }
     if (p->f64) {
         double *to = (double *)p->data[0] + row * LANES;
@@ -434,11 +435,10 @@ static gnomon_status adjoin_alone(gnomon_row_source *source, panel *panels, int6
     return status;
 }
 
-/* Those of a rank: the sums of each of its parts lie together, panel behind panel. */
+/* Those of a rank. */
 typedef struct division {
     work w;
-    char *sums;
-    int64_t bytes; /* of a part */
+    room sums;
 } division;
 
 static gnomon_status sum_own(void *user, gnomon_status status)
@@ -451,7 +451,7 @@ static gnomon_status sum_own(void *user, gnomon_status status)
 static const void *own_sums(void *user, int part)
 {
     const division *d = user;
-    return d->sums + part * d->bytes;
+    return d->sums.data + part * d->sums.bytes;
 }
 
 static gnomon_status take_sums(void *user, int part, const void *result, bool own)
@@ -469,25 +469,16 @@ static gnomon_status adjoin_divided(gnomon_row_source *source, panel *panels, in
                         .kernels = gnomon_context_kernels(source->ctx),
                         .panels = panels,
                         .count = count}};
-    for (int64_t i = 0; i < count; i++)
-        d.bytes += source->cols * LANES * (int64_t)gnomon_tall_size(panels[i].f64);
     if (status == GNOMON_OK)
         status =
-            gnomon_alloc(source->ctx, gnomon_times(d.bytes, source->parts > 0 ? source->parts : 1),
-                         1, "columns of a product", &d.sums);
-    for (int part = 0; status == GNOMON_OK && part < source->parts; part++) {
-        char *sums = d.sums + part * d.bytes;
-        for (int64_t i = 0; i < count; i++) {
-            panels[i].data[part] = sums;
-            sums += source->cols * LANES * (int64_t)gnomon_tall_size(panels[i].f64);
-        }
-    }
+            make_room(source, panels, count, count, source->parts > 0 ? source->parts : 1, &d.sums);
+    if (status == GNOMON_OK) give_room(&d.sums, &d.w);
     const gnomon_part_pass pass = {
-        .user = &d, .run = sum_own, .result = own_sums, .take = take_sums, .bytes = d.bytes};
+        .user = &d, .run = sum_own, .result = own_sums, .take = take_sums, .bytes = d.sums.bytes};
     status = gnomon_part_pass_run(source, &pass, status);
     if (status == GNOMON_OK && !gnomon_row_serves(source))
         gnomon_parallel(source->ctx, count, end_sums, &d.w);
-    gnomon_free(source->ctx, d.sums);
+    gnomon_free(source->ctx, d.sums.data);
     return status;
 }
 
