@@ -453,8 +453,7 @@ gnomon_status gnomon_row_pass_run(gnomon_row_source *source, const gnomon_row_pa
 {
     run r = {.source = source, .pass = pass};
     if (source->ranks == NULL)
-        source->segment_rows =
-            source->sparse ? source->rows : segment_rows(source->rows, source->piece_rows);
+        source->segment_rows = segment_rows(source->rows, source->piece_rows);
     if (status == GNOMON_OK) status = gnomon_row_source_rewind(source);
     status = gnomon_row_step_ready(source, status);
     if (status == GNOMON_OK) status = source->ranks == NULL ? run_alone(&r) : run_divided(&r);

@@ -87,7 +87,7 @@ gnomon_status gnomon_row_step_rows(gnomon_row_source *source, const gnomon_tall 
 /* The operator of a step, which the other ranks draw; they destroy it. */
 gnomon_status gnomon_row_step_operator(gnomon_row_source *source, gnomon_operator **op);
 
-/* How a pass makes and takes the result of a segment. */
+/* How a pass over dense rows makes and takes the result of a segment. */
 typedef struct gnomon_row_pass {
     void *user;
     /* Adds a piece; first: of its segment, whose result has anything. 'row': the segment's first */
@@ -102,7 +102,7 @@ typedef struct gnomon_row_pass {
     gnomon_status (*take)(void *user, int64_t row, int64_t rows, const void *result, bool own);
     int64_t bytes, row_bytes; /* of the result, and of each row of the segment beside it */
     bool rows_in_place;       /* but not where the ranks don't serve: add puts rows elsewhere */
-    bool unread; /* of dense rows: add reads the piece's rows, which has their numbers alone */
+    bool unread;              /* add reads the piece's rows, which has their numbers alone */
 } gnomon_row_pass;
 
 /* status: how this rank fares so far; the first that is not OK is that of all. */
