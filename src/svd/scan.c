@@ -129,7 +129,6 @@ static gnomon_status note_sparse(gnomon_row_source *s, const gnomon_piece *piece
 static gnomon_status note(gnomon_row_source *s, const gnomon_piece *piece)
 {
     figures all = {0, 0};
-    if (piece->sparse) return note_sparse(s, piece);
     const gnomon_matrix *m = &piece->dense;
     const int64_t lines = m->col_stride == 1 ? m->rows : m->cols;
     const int64_t length = m->col_stride == 1 ? m->cols : m->rows;
@@ -218,14 +217,14 @@ static gnomon_status scan_parts(void *user, gnomon_status status)
 {
     gnomon_row_source *s = user;
     gnomon_piece piece;
+    GNOMON_TRY(status);
     memset(s->figures, 0, sizeof s->figures);
-    if (status == GNOMON_OK) status = gnomon_row_source_rewind(s);
-    while (status == GNOMON_OK) {
-        status = gnomon_row_source_next(s, &piece);
-        if (status != GNOMON_OK || piece.rows == 0) break;
-        status = note(s, &piece);
+    GNOMON_TRY(gnomon_row_source_rewind(s));
+    for (;;) {
+        GNOMON_TRY(gnomon_row_source_next(s, &piece));
+        if (piece.rows == 0) return GNOMON_OK;
+        GNOMON_TRY(note_sparse(s, &piece));
     }
-    return status;
 }
 
 static const void *part_figures(void *user, int part)
