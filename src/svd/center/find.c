@@ -510,8 +510,7 @@ static gnomon_status square_entries(gnomon_row_source *s, double *total, gnomon_
                      .add = square_piece,
                      .join = join_squares,
                      .numbers = s->cols + 1,
-                     .factor =
-                         s->standardized ? gnomon_center_halving(s) : ldexp(1.0, -s->exponent),
+                     .factor = gnomon_center_factor(s),
                      .total = total};
     if (status == GNOMON_OK) status = make_cells(s, &p.cells);
     if (status == GNOMON_OK)
@@ -526,7 +525,7 @@ static gnomon_status square_entries(gnomon_row_source *s, double *total, gnomon_
  * mean, and the mean's for each that is not there. counts: room for cols + 1 numbers. */
 static gnomon_status sparse_squares(gnomon_row_source *s, double *counts)
 {
-    const double factor = s->standardized ? gnomon_center_halving(s) : ldexp(1.0, -s->exponent);
+    const double factor = gnomon_center_factor(s);
     GNOMON_TRY(tell_means(s, GNOMON_STEP_SQUARES, GNOMON_OK));
     GNOMON_TRY(square_entries(s, counts, GNOMON_OK));
     s->squares = counts[s->cols];

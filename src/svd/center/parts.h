@@ -29,6 +29,12 @@ static inline double gnomon_center_halving(const gnomon_row_source *s)
     return s->center.halved ? 0.5 : 1;
 }
 
+/* What a number and its column's mean are taken times before one is taken off the other. */
+static inline double gnomon_center_factor(const gnomon_row_source *s)
+{
+    return s->standardized ? gnomon_center_halving(s) : ldexp(1.0, -s->exponent);
+}
+
 static inline double gnomon_over(double x, double by)
 {
     return by > 0 ? x / by : 0;

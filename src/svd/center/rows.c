@@ -202,7 +202,7 @@ static void subtract_part(void *arg, int64_t task, int worker)
     const int64_t col = task % t->cuts * PART_COLS, count = gnomon_min(PART_COLS, s->cols - col);
     const int64_t first = task / t->cuts * t->each, end = gnomon_min(first + t->each, t->rows);
     const double *const scale = s->standardized ? c->scale + col : NULL;
-    const double factor = s->standardized ? gnomon_center_halving(s) : ldexp(1.0, -s->exponent);
+    const double factor = gnomon_center_factor(s);
     const bool direct = t->reads && lies_well(s);
     const bool f32 = direct && s->matrix->dtype == GNOMON_F32;
     for (int64_t row = first; row < end; row++) {
