@@ -31,7 +31,8 @@ typedef struct sweep {
     gnomon_solver *s;
     const gnomon_sweep *what;
     gnomon_piece piece;
-    int64_t block, ranges, blocks; /* rows of a block; blocks of the piece */
+    int64_t block, ranges, blocks; /* rows of a block; ranges, of sparse rows those of a part;
+                                      blocks of the piece */
     int64_t numbers;               /* of a range's sum: d x cols, cols squares, A^T A */
     double *sums;                  /* one a range */
     double *total;                 /* of all segments */
@@ -195,15 +196,10 @@ static void sweep_range(void *arg, int64_t task, int worker)
 
 /* ---- sparse rows: parts have ranges of their own, some rows of every chunk ---- */
 
-static int64_t part_ranges(const sweep *w)
-{
-    return gnomon_max(w->ranges / GNOMON_PARTS, 1);
-}
-
 /* The sums of a range, and behind those its sums since they were last added to. */
 static double *range_sums(const sweep *w, int64_t part, int64_t range)
 {
-    return w->sums + 2 * (part * part_ranges(w) + range) * w->numbers;
+    return w->sums + 2 * (part * w->ranges + range) * w->numbers;
 }
 
 /* Rows [from, end) of the piece. */
@@ -228,7 +224,7 @@ static void sweep_sparse_range(void *arg, int64_t task, int worker)
 {
     const sweep *w = arg;
     const gnomon_row_source *source = &w->s->source;
-    const int64_t ranges = part_ranges(w), part = task / ranges, range = task % ranges;
+    const int64_t ranges = w->ranges, part = task / ranges, range = task % ranges;
     const int64_t each = GNOMON_CHUNK / ranges;
     double *t = w->scratch + worker * w->scratch_numbers;
     double *sums = range_sums(w, part, range), *z = sums + w->numbers;
@@ -247,7 +243,7 @@ static gnomon_status sweep_parts(void *user, gnomon_status status)
 {
     sweep *w = user;
     gnomon_row_source *source = &w->s->source;
-    const int64_t ranges = part_ranges(w);
+    const int64_t ranges = w->ranges;
     GNOMON_TRY(status);
     memset(w->sums, 0, (size_t)(2 * GNOMON_PARTS * ranges * w->numbers) * sizeof *w->sums);
     GNOMON_TRY(gnomon_row_source_rewind(source));
@@ -390,17 +386,16 @@ static gnomon_status allocate(sweep *w)
                    "d times the columns of b does not fit 63 bits");
     w->ranges = SUM_NUMBERS / (w->numbers > 0 ? w->numbers : 1);
     w->ranges = w->ranges < 2 ? 2 : w->ranges > RANGES ? RANGES : w->ranges;
-    if (w->s->source.sparse) /* a power of two for each part */
-        w->ranges = w->ranges < 2 * GNOMON_PARTS ? GNOMON_PARTS
-                    : w->ranges < RANGES         ? 2 * GNOMON_PARTS
-                                                 : RANGES;
     w->scratch_numbers = w->block * (d + cols) + w->numbers;
-    int64_t ranges = w->ranges;
+    int64_t sums = w->ranges;
     if (w->s->source.sparse) {
-        ranges = 2 * GNOMON_PARTS * part_ranges(w);
+        /* a power of two, which divides a chunk's rows */
+        const int64_t of_part = w->ranges / GNOMON_PARTS;
+        w->ranges = of_part < 2 ? 1 : of_part < RANGES / GNOMON_PARTS ? 2 : RANGES / GNOMON_PARTS;
+        sums = 2 * GNOMON_PARTS * w->ranges;
         w->scratch_numbers = w->block * cols;
     }
-    GNOMON_FAIL_IF(!gnomon_mul(ranges, w->numbers, &total) ||
+    GNOMON_FAIL_IF(!gnomon_mul(sums, w->numbers, &total) ||
                        !gnomon_mul(w->scratch_numbers, gnomon_context_threads(w->s->ctx), &scratch),
                    w->s->ctx, GNOMON_ERROR_OVERFLOW,
                    "d times the columns of b does not fit 63 bits");
