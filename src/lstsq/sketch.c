@@ -349,10 +349,9 @@ static gnomon_status add_parts(gnomon_solver *s, gnomon_operator *op, int64_t k)
                                    .result = part_sketch,
                                    .take = take_sketch,
                                    .bytes = gnomon_times(numbers, sizeof(double))};
-    const int parts =
-        gnomon_row_divided(&s->source) ? s->source.parts : gnomon_parts_in_use(&s->source);
-    gnomon_status status = gnomon_alloc_zero(s->ctx, gnomon_times(numbers, parts), sizeof *p.sums,
-                                             "the sketch of a", &p.sums);
+    gnomon_status status =
+        gnomon_alloc_zero(s->ctx, gnomon_times(numbers, gnomon_parts_here(&s->source)),
+                          sizeof *p.sums, "the sketch of a", &p.sums);
     status = gnomon_part_pass_run(&s->source, &pass, status);
     gnomon_free(s->ctx, p.sums);
     return status;

@@ -90,7 +90,7 @@ static gnomon_status sum_parts(void *user, gnomon_status status)
 {
     gnomon_normal *n = user;
     gnomon_row_source *source = n->source;
-    const int parts = source->ranks != NULL ? source->parts : gnomon_parts_in_use(source);
+    const int parts = gnomon_parts_here(source);
     GNOMON_TRY(status);
     n->widths = gnomon_context_threads(source->ctx) > parts ? BLOCK / HALF : 1;
     for (int part = 0; part < parts; part++)

@@ -154,6 +154,11 @@ static inline int gnomon_parts_in_use(const gnomon_row_source *source)
     const int64_t chunks = (source->rows + GNOMON_CHUNK - 1) / GNOMON_CHUNK;
     return chunks < GNOMON_PARTS ? (int)chunks : GNOMON_PARTS;
 }
+/* How many parts a pass has sums of in this process. */
+static inline int gnomon_parts_here(const gnomon_row_source *source)
+{
+    return source->ranks != NULL ? source->parts : gnomon_parts_in_use(source);
+}
 /* Which of source->part the sparse row is in that is this rank's number 'own'; its number among all
  * rows. */
 static inline int gnomon_part_of(const gnomon_row_source *source, int64_t own)
