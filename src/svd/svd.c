@@ -358,9 +358,6 @@ static gnomon_status open_source(gnomon_factor *f, const gnomon_matrix *matrix,
         if (status == GNOMON_OK)
             status = gnomon_row_source_open_part(f->ctx, matrix, csr, stream, f->f64, &f->source);
         f->source.ctx = f->ctx;
-        f->source.centered = f->options.center;
-        f->source.standardized = f->options.standardize;
-        status = begin_divided(f, ranks, status);
     } else if (sparse != NULL) {
         status = gnomon_row_source_open_sparse(f->ctx, sparse, f->f64, &f->source);
     } else {
@@ -368,7 +365,7 @@ static gnomon_status open_source(gnomon_factor *f, const gnomon_matrix *matrix,
     }
     f->source.centered = f->options.center;
     f->source.standardized = f->options.standardize;
-    return status;
+    return divided ? begin_divided(f, ranks, status) : status;
 }
 
 static gnomon_status run_all(gnomon_factor *f)
