@@ -76,12 +76,12 @@ typedef struct gnomon_lstsq_options {
                                        gnomon_lstsq_dense, gnomon_lstsq_stream and
                                        gnomon_lstsq_csr, with at least as many rows as columns. All
                                        make the same call with the same options and the whole b,
-                                       each with its own rows of A, those that gnomon_svd_rank_rows
-                                       tells, of sparse rows gnomon_svd_rank_sparse_rows, one
-                                       stretch behind the other; there may be none. Rank 0 has the
-                                       result, with the same bits for any number of ranks as
-                                       without, on processors of one kind; the others' is empty.
-                                       NULL (default): this process alone */
+                                       each with its own rows of A, one stretch behind the other;
+                                       there may be none. gnomon_svd_rank_rows tells which they are,
+                                       of sparse rows gnomon_svd_rank_sparse_rows; another number
+                                       is SHAPE. Rank 0 has the result, with the same bits for any
+                                       number of ranks as without, on processors of one kind; the
+                                       others' is empty. NULL (default): this process alone */
 } gnomon_lstsq_options;
 
 #define GNOMON_LSTSQ_OPTIONS_INIT                                                              \
@@ -161,11 +161,10 @@ GNOMON_API void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result);
 
 /* Solves for every column of b. a: n x d, b: n x m; both of any element type and any strides.
  * options NULL: the defaults. The caller frees *out by gnomon_lstsq_free. Memory: about 3 k (d + m)
- * + 9 d^2 + 40 d m numbers of 8 bytes, of sparse rows 5 k (d + m) in the first one's place, and a
- * piece of the matrix of 2^24 numbers if it can't be used in place; with n < d the same for the
- * transpose, and 2 d m more. A tolerance that is not reached is not an error: the best solution
- * found is returned, with converged 0. A and each b are scaled by powers of two, so that any
- * magnitudes are allowed.
+ * + 9 d^2 + 40 d m numbers of 8 bytes (5 k (d + m) for sparse rows), and a piece of the matrix
+ * of 2^24 numbers if it can't be used in place; with n < d the same for the transpose, and 2 d m
+ * more. A tolerance that is not reached is not an error: the best solution found is returned, with
+ * converged 0. A and each b are scaled by powers of two, so that any magnitudes are allowed.
  * Errors:
  *  - SHAPE: n, d or m is 0, b does not have n rows
  *  - NONFINITE: naming row and column; or x overflows its type

@@ -112,14 +112,15 @@ typedef struct gnomon_svd_options {
     const struct gnomon_comm *comm; /* the ranks that share a factorisation (gnomon/comm.h):
                                        gnomon_svd_dense, gnomon_svd_stream and gnomon_svd_csr. All
                                        make the same call with the same options, each with its own
-                                       rows, those that gnomon_svd_rank_rows tells, of sparse rows
-                                       gnomon_svd_rank_sparse_rows, one stretch behind the other;
-                                       there may be none. Rank 0 has the result,
-                                       with the same bits for any number of ranks as without, on
-                                       processors of one kind; the others' is empty. Rank 0 holds U
-                                       and what it takes; the others hold their part of it. On the
-                                       CPU; single_pass, and gnomon_svd_csr_stream, are UNSUPPORTED.
-                                       NULL (default): this process alone */
+                                       rows, one stretch behind the other; there may be none.
+                                       gnomon_svd_rank_rows tells which they are, of sparse rows
+                                       gnomon_svd_rank_sparse_rows; another number is SHAPE. Rank 0
+                                       has the result, with the same bits for any number of ranks
+                                       as without, on processors of one kind; the others' is empty.
+                                       Rank 0 holds U and what it takes; the others hold their part
+                                       of it. The CPU does the work: a matrix in a GPU's memory is
+                                       DEVICE. single_pass, and gnomon_svd_csr_stream, are
+                                       UNSUPPORTED. NULL (default): this process alone */
 } gnomon_svd_options;
 
 #define GNOMON_SVD_OPTIONS_INIT                                                               \
@@ -261,9 +262,9 @@ GNOMON_API gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct 
                                               int64_t rows, int64_t cols, int64_t stretch,
                                               int64_t *first, int64_t *count);
 
-/* The same of sparse rows, of any number of columns. Stretches are 256 rows: stretch 0, 4, 8, ...
- * of all is the first of four parts, 1, 5, 9, ... the second, and so on, and the parts are dealt
- * out in turn, so that a fifth rank has none. Not collective.
+/* The same of sparse rows, of any number of columns. A stretch is 256 rows; the matrix's last one
+ * may have fewer. Of the matrix's stretches 0, 4, 8, ... are the first of four parts, 1, 5, 9, ...
+ * the second, and so on. Parts are dealt out in turn: a fifth rank has none. Not collective.
  * Errors: ARGUMENT. */
 GNOMON_API gnomon_status gnomon_svd_rank_sparse_rows(gnomon_context *ctx,
                                                      const struct gnomon_comm *comm, int64_t rows,
@@ -319,9 +320,10 @@ GNOMON_API gnomon_status gnomon_svd_stream(gnomon_context *ctx, const gnomon_svd
 /* gnomon_svd_csr for sparse rows that come piece by piece, as often as there are passes: a piece
  * (2^18 entries, with a memory limit below 128 MiB fewer) and the factors are in memory, with the
  * working memory of gnomon_svd_csr. The bits are those of gnomon_svd_csr, whatever the pieces are.
- * Checking the rows takes one more pass, center two and standardize three. A product A^T Q whose
- * sums, four times cols numbers for each column of Q, take more than an eighth of the memory limit
- * takes four. The CPU does the work, with callbacks from the calling thread.
+ * Checking the rows takes one more pass, center two and standardize three. A product A^T Q has four
+ * sums of cols numbers for each column of Q; where these take more than an eighth of the memory
+ * limit, it takes four passes in place of one. The CPU does the work, with callbacks from the
+ * calling thread.
  * Errors: as gnomon_svd_csr, and what the callbacks return; also
  *  - UNSUPPORTED: single_pass
  *  - SHAPE: a pass gives another number of rows than the first one, or than rows.rows
