@@ -58,6 +58,42 @@ static void run_ranks(int size, rank_fn fn, void *arg, rank_run runs[MOST_RANKS]
     gnomon_context_destroy(ctx);
 }
 
+/* The same where every rank must succeed. */
+static inline void all_succeed(int size, rank_fn fn, void *arg)
+{
+    rank_run runs[MOST_RANKS];
+    run_ranks(size, fn, arg, runs);
+    for (int rank = 0; rank < size; rank++)
+        if (runs[rank].status != GNOMON_OK)
+            fail_msg("rank %d of %d: %s", rank, size, runs[rank].text);
+}
+
+/* The same where one rank may be refused an allocation. Its status: OK, MEMORY, of which all are
+ * told, or COMM, since it ends all. */
+static inline gnomon_status run_refused(int size, rank_fn fn, void *arg, int odd)
+{
+    rank_run runs[MOST_RANKS];
+    run_ranks(size, fn, arg, runs);
+    const gnomon_status status = runs[odd].status;
+    for (int i = 0; i < size && status != GNOMON_ERROR_COMM; i++)
+        assert_int_equal(runs[i].status, status);
+    assert_true(status == GNOMON_OK || status == GNOMON_ERROR_MEMORY ||
+                status == GNOMON_ERROR_COMM);
+    return status;
+}
+
+/* Of one thread, so that allocations come in the same order every time. */
+static inline gnomon_context *allocating_context(const gnomon_allocator *allocator)
+{
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *ctx = NULL;
+    o.threads = 1;
+    o.device = "cpu";
+    o.allocator = allocator;
+    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
+    return ctx;
+}
+
 /* The same numbers in every run. */
 static inline uint32_t next_random(void)
 {
@@ -66,6 +102,12 @@ static inline uint32_t next_random(void)
     state ^= state >> 7;
     state ^= state << 17;
     return (uint32_t)(state >> 32);
+}
+
+/* From -0.5 to 0.5. */
+static inline double uniform(void)
+{
+    return (double)next_random() * 0x1p-32 - 0.5;
 }
 
 #endif
