@@ -32,7 +32,7 @@ typedef struct gnomon_figures {
 enum { GNOMON_PARTS = 4, GNOMON_CHUNK = 256 };
 typedef struct gnomon_part_figures {
     gnomon_figures lanes;
-    int64_t nonzeros, longest;
+    int64_t longest; /* entries of a row */
 } gnomon_part_figures;
 
 /* What centring needs. */

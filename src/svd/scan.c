@@ -117,7 +117,6 @@ static gnomon_status note_sparse(gnomon_row_source *s, const gnomon_piece *piece
         add_line(gnomon_context_kernels(s->ctx), s->f64,
                  (const char *)a->values + (size_t)first * gnomon_tall_size(s->f64), count,
                  &part->lanes);
-        part->nonzeros += count;
         for (int64_t i = from; i < end; i++)
             part->longest = gnomon_max(part->longest, a->offsets[i + 1] - a->offsets[i]);
     }
@@ -244,7 +243,7 @@ static gnomon_status take_part(void *user, int part, const void *result, bool ow
     add_lanes(&f.lanes, &all);
     s->squares = all.squares;
     s->largest = fmax(s->largest, fmin(ldexp(all.most, s->exponent), DBL_MAX));
-    s->nonzeros += f.nonzeros;
+    s->nonzeros += f.lanes.count;
     s->longest = gnomon_max(s->longest, f.longest);
     return GNOMON_OK;
 }
