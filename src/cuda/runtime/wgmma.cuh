@@ -46,6 +46,37 @@ static __device__ __forceinline__ uint32_t gcu_wgmma_descriptor(uint32_t at)
     return (at & 0x3FFFFu) >> 4 | 1u << 16;
 }
 
+/* The names of an instruction's first operands, its sums, and these operands themselves. */
+#define GCU_WGMMA_NAMES_4  "%0, %1, %2, %3"
+#define GCU_WGMMA_NAMES_8  GCU_WGMMA_NAMES_4 ", %4, %5, %6, %7"
+#define GCU_WGMMA_NAMES_16 GCU_WGMMA_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define GCU_WGMMA_NAMES_32                     \
+    GCU_WGMMA_NAMES_16                         \
+    ", %16, %17, %18, %19, %20, %21, %22, %23" \
+    ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define GCU_WGMMA_NAMES_64                     \
+    GCU_WGMMA_NAMES_32                         \
+    ", %32, %33, %34, %35, %36, %37, %38, %39" \
+    ", %40, %41, %42, %43, %44, %45, %46, %47" \
+    ", %48, %49, %50, %51, %52, %53, %54, %55" \
+    ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define GCU_WGMMA_NAMES_128                            \
+    GCU_WGMMA_NAMES_64                                 \
+    ", %64, %65, %66, %67, %68, %69, %70, %71"         \
+    ", %72, %73, %74, %75, %76, %77, %78, %79"         \
+    ", %80, %81, %82, %83, %84, %85, %86, %87"         \
+    ", %88, %89, %90, %91, %92, %93, %94, %95"         \
+    ", %96, %97, %98, %99, %100, %101, %102, %103"     \
+    ", %104, %105, %106, %107, %108, %109, %110, %111" \
+    ", %112, %113, %114, %115, %116, %117, %118, %119" \
+    ", %120, %121, %122, %123, %124, %125, %126, %127"
+#define GCU_WGMMA_SUMS_4(c)   "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3])
+#define GCU_WGMMA_SUMS_8(c)   GCU_WGMMA_SUMS_4(c), GCU_WGMMA_SUMS_4((c) + 4)
+#define GCU_WGMMA_SUMS_16(c)  GCU_WGMMA_SUMS_8(c), GCU_WGMMA_SUMS_8((c) + 8)
+#define GCU_WGMMA_SUMS_32(c)  GCU_WGMMA_SUMS_16(c), GCU_WGMMA_SUMS_16((c) + 16)
+#define GCU_WGMMA_SUMS_64(c)  GCU_WGMMA_SUMS_32(c), GCU_WGMMA_SUMS_32((c) + 32)
+#define GCU_WGMMA_SUMS_128(c) GCU_WGMMA_SUMS_64(c), GCU_WGMMA_SUMS_64((c) + 64)
+
 /* c (+)= a b: m64 nN k16, halves, fp32 sums; 'add' false starts from zero. */
 template <int N>
 static __device__ __forceinline__ void gcu_wgmma(float *c, const uint32_t a[4], uint32_t b,
@@ -55,10 +86,9 @@ template <>
 __device__ __forceinline__ void gcu_wgmma<8>(float *c, const uint32_t a[4], uint32_t b, int add)
 {
     asm volatile("{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %9, 0; mov.b64 b, {%8, 0x40000040}; "
-                 "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3"
+                 "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {" GCU_WGMMA_NAMES_4
                  "}, {%4, %5, %6, %7}, b, p, 1, 1, 0;}"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : GCU_WGMMA_SUMS_4(c)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add));
 }
 
@@ -66,11 +96,9 @@ template <>
 __device__ __forceinline__ void gcu_wgmma<16>(float *c, const uint32_t a[4], uint32_t b, int add)
 {
     asm volatile("{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %13, 0; mov.b64 b, {%12, 0x40000040}; "
-                 "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7"
+                 "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {" GCU_WGMMA_NAMES_8
                  "}, {%8, %9, %10, %11}, b, p, 1, 1, 0;}"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
-                   "+f"(c[6]), "+f"(c[7])
+                 : GCU_WGMMA_SUMS_8(c)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add));
 }
 
@@ -78,12 +106,9 @@ template <>
 __device__ __forceinline__ void gcu_wgmma<32>(float *c, const uint32_t a[4], uint32_t b, int add)
 {
     asm volatile("{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %21, 0; mov.b64 b, {%20, 0x40000040}; "
-                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {" GCU_WGMMA_NAMES_16
                  "}, {%16, %17, %18, %19}, b, p, 1, 1, 0;}"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
-                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
-                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+                 : GCU_WGMMA_SUMS_16(c)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add));
 }
 
@@ -91,16 +116,9 @@ template <>
 __device__ __forceinline__ void gcu_wgmma<64>(float *c, const uint32_t a[4], uint32_t b, int add)
 {
     asm volatile("{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %37, 0; mov.b64 b, {%36, 0x40000040}; "
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
-                 "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" GCU_WGMMA_NAMES_32
                  "}, {%32, %33, %34, %35}, b, p, 1, 1, 0;}"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
-                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
-                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
-                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
-                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
-                   "+f"(c[30]), "+f"(c[31])
+                 : GCU_WGMMA_SUMS_32(c)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add));
 }
 
@@ -116,37 +134,25 @@ static __device__ __forceinline__ void gcu_wgmma_sparse(float *c, const uint32_t
     if constexpr (N == 16)
         asm volatile(
             "{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %14, 0; mov.b64 b, {%12, 0x40000040}; "
-            "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7"
+            "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.f16.f16 {" GCU_WGMMA_NAMES_8
             "}, {%8, %9, %10, %11}, b, %13, %15, p, 1, 1, 0;}"
-            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]),
-              "+f"(c[7])
+            : GCU_WGMMA_SUMS_8(c)
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(which), "r"(add),
               "n"(SELECT));
     else if constexpr (N == 32)
         asm volatile(
             "{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %22, 0; mov.b64 b, {%20, 0x40000040}; "
-            "wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.f16.f16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+            "wgmma.mma_async.sp.sync.aligned.m64n32k32.f32.f16.f16 {" GCU_WGMMA_NAMES_16
             "}, {%16, %17, %18, %19}, b, %21, %23, p, 1, 1, 0;}"
-            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]),
-              "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]),
-              "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+            : GCU_WGMMA_SUMS_16(c)
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(which), "r"(add),
               "n"(SELECT));
     else if constexpr (N == 64)
         asm volatile(
             "{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %38, 0; mov.b64 b, {%36, 0x40000040}; "
-            "wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16 {"
-            "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-            "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+            "wgmma.mma_async.sp.sync.aligned.m64n64k32.f32.f16.f16 {" GCU_WGMMA_NAMES_32
             "}, {%32, %33, %34, %35}, b, %37, %39, p, 1, 1, 0;}"
-            : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]),
-              "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]),
-              "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]), "+f"(c[18]),
-              "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]), "+f"(c[24]),
-              "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]), "+f"(c[30]),
-              "+f"(c[31])
+            : GCU_WGMMA_SUMS_32(c)
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(which), "r"(add),
               "n"(SELECT));
 }
@@ -160,11 +166,9 @@ __device__ __forceinline__ void gcu_wgmma<16>(float *c, const uint32_t *a, uint6
                                               int add)
 {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %13, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7}, "
+                 " wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {" GCU_WGMMA_NAMES_8 "}, "
                  "{%8, %9, %10, %11}, %12, p, 1, 1, 0; }"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
-                   "+f"(c[6]), "+f"(c[7])
+                 : GCU_WGMMA_SUMS_8(c)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
 }
 
@@ -173,13 +177,9 @@ __device__ __forceinline__ void gcu_wgmma<32>(float *c, const uint32_t *a, uint6
                                               int add)
 {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, "
-                 "%8, %9, %10, %11, %12, %13, %14, %15}, "
+                 " wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {" GCU_WGMMA_NAMES_16 "}, "
                  "{%16, %17, %18, %19}, %20, p, 1, 1, 0; }"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
-                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
-                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+                 : GCU_WGMMA_SUMS_16(c)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
 }
 
@@ -188,18 +188,9 @@ __device__ __forceinline__ void gcu_wgmma<64>(float *c, const uint32_t *a, uint6
                                               int add)
 {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %37, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, "
-                 "%8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, "
-                 "%24, %25, %26, %27, %28, %29, %30, %31}, "
+                 " wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" GCU_WGMMA_NAMES_32 "}, "
                  "{%32, %33, %34, %35}, %36, p, 1, 1, 0; }"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
-                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
-                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
-                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
-                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
-                   "+f"(c[30]), "+f"(c[31])
+                 : GCU_WGMMA_SUMS_32(c)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
 }
 
@@ -208,27 +199,9 @@ __device__ __forceinline__ void gcu_wgmma<128>(float *c, const uint32_t *a, uint
                                                int add)
 {
     asm volatile("{ .reg .pred p; setp.ne.b32 p, %69, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, "
-                 "%8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, "
-                 "%24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, "
-                 "%40, %41, %42, %43, %44, %45, %46, %47, "
-                 "%48, %49, %50, %51, %52, %53, %54, %55, "
-                 "%56, %57, %58, %59, %60, %61, %62, %63}, "
+                 " wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" GCU_WGMMA_NAMES_64 "}, "
                  "{%64, %65, %66, %67}, %68, p, 1, 1, 0; }"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
-                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
-                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
-                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
-                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
-                   "+f"(c[30]), "+f"(c[31]), "+f"(c[32]), "+f"(c[33]), "+f"(c[34]), "+f"(c[35]),
-                   "+f"(c[36]), "+f"(c[37]), "+f"(c[38]), "+f"(c[39]), "+f"(c[40]), "+f"(c[41]),
-                   "+f"(c[42]), "+f"(c[43]), "+f"(c[44]), "+f"(c[45]), "+f"(c[46]), "+f"(c[47]),
-                   "+f"(c[48]), "+f"(c[49]), "+f"(c[50]), "+f"(c[51]), "+f"(c[52]), "+f"(c[53]),
-                   "+f"(c[54]), "+f"(c[55]), "+f"(c[56]), "+f"(c[57]), "+f"(c[58]), "+f"(c[59]),
-                   "+f"(c[60]), "+f"(c[61]), "+f"(c[62]), "+f"(c[63])
+                 : GCU_WGMMA_SUMS_64(c)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
 }
 
@@ -237,57 +210,21 @@ static __device__ __forceinline__ void gcu_wgmma_tf32_64(float *c, const uint32_
                                                          int add)
 {
     asm volatile("{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %37, 0; mov.b64 b, {%36, 0x40000040}; "
-                 "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
-                 "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+                 "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {" GCU_WGMMA_NAMES_32
                  "}, {%32, %33, %34, %35}, b, p, 1, 1;}"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
-                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
-                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
-                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
-                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
-                   "+f"(c[30]), "+f"(c[31])
+                 : GCU_WGMMA_SUMS_32(c)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add));
 }
 
 /* c (+)= a b: m64 n256 k16, halves, both operands in shared memory, fp32 sums. */
 static __device__ __forceinline__ void gcu_wgmma_shared(float *c, uint32_t a, uint32_t b, int add)
 {
-    asm volatile(
-        "{.reg .pred p; .reg .b64 a, b; setp.ne.b32 p, %130, 0; "
-        "mov.b64 a, {%128, 0x40000040}; mov.b64 b, {%129, 0x40000040}; "
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-        "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-        "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-        "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, "
-        "%111, "
-        "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "
-        "%127"
-        "}, a, b, p, 1, 1, 0, 0;}"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]), "+f"(c[6]),
-          "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]), "+f"(c[12]), "+f"(c[13]),
-          "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]), "+f"(c[18]), "+f"(c[19]), "+f"(c[20]),
-          "+f"(c[21]), "+f"(c[22]), "+f"(c[23]), "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]),
-          "+f"(c[28]), "+f"(c[29]), "+f"(c[30]), "+f"(c[31]), "+f"(c[32]), "+f"(c[33]), "+f"(c[34]),
-          "+f"(c[35]), "+f"(c[36]), "+f"(c[37]), "+f"(c[38]), "+f"(c[39]), "+f"(c[40]), "+f"(c[41]),
-          "+f"(c[42]), "+f"(c[43]), "+f"(c[44]), "+f"(c[45]), "+f"(c[46]), "+f"(c[47]), "+f"(c[48]),
-          "+f"(c[49]), "+f"(c[50]), "+f"(c[51]), "+f"(c[52]), "+f"(c[53]), "+f"(c[54]), "+f"(c[55]),
-          "+f"(c[56]), "+f"(c[57]), "+f"(c[58]), "+f"(c[59]), "+f"(c[60]), "+f"(c[61]), "+f"(c[62]),
-          "+f"(c[63]), "+f"(c[64]), "+f"(c[65]), "+f"(c[66]), "+f"(c[67]), "+f"(c[68]), "+f"(c[69]),
-          "+f"(c[70]), "+f"(c[71]), "+f"(c[72]), "+f"(c[73]), "+f"(c[74]), "+f"(c[75]), "+f"(c[76]),
-          "+f"(c[77]), "+f"(c[78]), "+f"(c[79]), "+f"(c[80]), "+f"(c[81]), "+f"(c[82]), "+f"(c[83]),
-          "+f"(c[84]), "+f"(c[85]), "+f"(c[86]), "+f"(c[87]), "+f"(c[88]), "+f"(c[89]), "+f"(c[90]),
-          "+f"(c[91]), "+f"(c[92]), "+f"(c[93]), "+f"(c[94]), "+f"(c[95]), "+f"(c[96]), "+f"(c[97]),
-          "+f"(c[98]), "+f"(c[99]), "+f"(c[100]), "+f"(c[101]), "+f"(c[102]), "+f"(c[103]),
-          "+f"(c[104]), "+f"(c[105]), "+f"(c[106]), "+f"(c[107]), "+f"(c[108]), "+f"(c[109]),
-          "+f"(c[110]), "+f"(c[111]), "+f"(c[112]), "+f"(c[113]), "+f"(c[114]), "+f"(c[115]),
-          "+f"(c[116]), "+f"(c[117]), "+f"(c[118]), "+f"(c[119]), "+f"(c[120]), "+f"(c[121]),
-          "+f"(c[122]), "+f"(c[123]), "+f"(c[124]), "+f"(c[125]), "+f"(c[126]), "+f"(c[127])
-        : "r"(a), "r"(b), "r"(add));
+    asm volatile("{.reg .pred p; .reg .b64 a, b; setp.ne.b32 p, %130, 0; "
+                 "mov.b64 a, {%128, 0x40000040}; mov.b64 b, {%129, 0x40000040}; "
+                 "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {" GCU_WGMMA_NAMES_128
+                 "}, a, b, p, 1, 1, 0, 0;}"
+                 : GCU_WGMMA_SUMS_128(c)
+                 : "r"(a), "r"(b), "r"(add));
 }
 
 #endif
