@@ -818,6 +818,27 @@ static void check_products(const sparse *a, const gnomon_svd *got, const double 
     free(right);
 }
 
+/* The factorisation of sparse rows or, where they are NULL, of a matrix while another GPU has room
+ * for so much: 'want' to the bit, and nothing left behind. */
+static void check_beside(const gnomon_csr *rows, const gnomon_matrix *matrix,
+                         const gnomon_svd_options *o, const gnomon_svd *want, size_t held,
+                         const size_t limits[3], uint64_t order)
+{
+    gnomon_svd got = {.struct_size = sizeof got};
+    for (uint64_t l = 0; l < 3; l++) {
+        set((size_t)1 << 30, order + l);
+        if (several) limit(1, limits[l]);
+        ASSERT_OK(gpu, rows ? gnomon_svd_csr(gpu, rows, o, &got)
+                            : gnomon_svd_dense(gpu, matrix, o, &got));
+        assert_int_equal(gnomon_context_worked_on(gpu), GNOMON_DEVICE_PLUGIN);
+        assert_same_bits(&got.u, &want->u, "U");
+        assert_same_bits(&got.vt, &want->vt, "Vt");
+        gnomon_svd_free(gpu, &got);
+        assert_int_equal(in_use(), held);
+    }
+    set((size_t)1 << 30, 1);
+}
+
 static void sparse_products(void **state)
 {
     (void)state;
@@ -831,24 +852,14 @@ static void sparse_products(void **state)
         o.oversample = 1;
         o.dtype = types[run / 3 % 2];
         o.center = center;
-        gnomon_svd want = {.struct_size = sizeof want}, got = {.struct_size = sizeof got};
+        gnomon_svd want = {.struct_size = sizeof want};
         const size_t held = in_use();
         set((size_t)1 << 30, (uint64_t)run + 1);
         ASSERT_OK(single, gnomon_svd_csr(single, &a.csr, &o, &want));
         check_products(&a, &want, center ? want.mean : NULL);
         /* Another GPU has room for nothing, for the links' buffers alone, for all. */
         const size_t limits[] = {0, 2500, (size_t)1 << 30};
-        for (int l = 0; l < 3; l++) {
-            set((size_t)1 << 30, (uint64_t)(3 * run + l));
-            if (several) limit(1, limits[l]);
-            ASSERT_OK(gpu, gnomon_svd_csr(gpu, &a.csr, &o, &got));
-            assert_int_equal(gnomon_context_worked_on(gpu), GNOMON_DEVICE_PLUGIN);
-            assert_same_bits(&got.u, &want.u, "U");
-            assert_same_bits(&got.vt, &want.vt, "Vt");
-            gnomon_svd_free(gpu, &got);
-            assert_int_equal(in_use(), held);
-        }
-        set((size_t)1 << 30, 1);
+        check_beside(&a.csr, NULL, &o, &want, held, limits, (uint64_t)(3 * run));
         gnomon_svd_free(single, &want);
         free_sparse(&a);
     }
@@ -867,7 +878,7 @@ static void f64_products(void **state)
         o.oversample = 400;
         o.power = 1;
         o.dtype = GNOMON_F64;
-        gnomon_svd want = {.struct_size = sizeof want}, got = {.struct_size = sizeof got};
+        gnomon_svd want = {.struct_size = sizeof want};
         const size_t held = in_use();
         ASSERT_OK(single, gnomon_svd_dense(single, &a.m, &o, &want));
         double worst = 0, back = 0;
@@ -889,17 +900,7 @@ static void f64_products(void **state)
         assert_true(back < 1e-7);
         /* Another GPU has room for the links' buffers alone, for a part, for all. */
         const size_t limits[] = {2500, 40000000, (size_t)1 << 30};
-        for (int l = 0; l < 3; l++) {
-            set((size_t)1 << 30, (uint64_t)(3 * layout + l));
-            if (several) limit(1, limits[l]);
-            ASSERT_OK(gpu, gnomon_svd_dense(gpu, &a.m, &o, &got));
-            assert_int_equal(gnomon_context_worked_on(gpu), GNOMON_DEVICE_PLUGIN);
-            assert_same_bits(&got.u, &want.u, "U");
-            assert_same_bits(&got.vt, &want.vt, "Vt");
-            gnomon_svd_free(gpu, &got);
-            assert_int_equal(in_use(), held);
-        }
-        set((size_t)1 << 30, 1);
+        check_beside(NULL, &a.m, &o, &want, held, limits, (uint64_t)(3 * layout));
         gnomon_svd_free(single, &want);
         free_matrix(&a);
     }
