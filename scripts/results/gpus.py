@@ -6,24 +6,18 @@ from pages import load, pages, table
 BARS = {"join": 1.9, "search": 1.9, "project": 1.9, "gemm": 1.9, "svd": 1.7, "sparse": 1.7, "fp64": 1.7, "hosvd": 1.7}
 PLACES = {"host": "pageable host memory", "page-locked": "page-locked host memory", "GPU 0": "memory of GPU 0",
           "spread": "spread over both GPUs' memories"}
+JOBS = {"join": "self-join, {n:,} × {d}, L2, pairs {pairs_are}",
+        "search": "{queries:,} queries in {n:,} × {d}, k = {k}",
+        "project": "`{kind}`, {n:,} × {d:,}, k = {k:,}",
+        "gemm": "product, {m:,} × {k:,} by {k:,} × {n:,}",
+        "svd": "SVD, {n:,} × {n:,}, rank {rank}, {power} iterations",
+        "sparse": "SVD, {m:,} × {n:,}, {millions:.1f} million nonzeros, rank {rank}, {power} iterations",
+        "fp64": "SVD in double precision, {n:,} × {n:,}, rank {rank}, {power} iterations",
+        "hosvd": "HOSVD, {size:,}³, ranks {rank}, {power} iterations"}
 
 
 def job(r):
-    if r["name"] == "join":
-        return f"self-join, {r['n']:,} × {r['d']}, L2, pairs {'counted' if r.get('counted') else 'collected'}"
-    if r["name"] == "search":
-        return f"{r['queries']:,} queries in {r['n']:,} × {r['d']}, k = {r['k']}"
-    if r["name"] == "gemm":
-        return f"product, {r['m']:,} × {r['k']:,} by {r['k']:,} × {r['n']:,}"
-    if r["name"] == "svd":
-        return f"SVD, {r['n']:,} × {r['n']:,}, rank {r['rank']}, {r['power']} iterations"
-    if r["name"] == "sparse":
-        return f"SVD, {r['m']:,} × {r['n']:,}, {r['nonzeros'] / 1e6:.1f} million nonzeros, rank {r['rank']}, {r['power']} iterations"
-    if r["name"] == "fp64":
-        return f"SVD in double precision, {r['n']:,} × {r['n']:,}, rank {r['rank']}, {r['power']} iterations"
-    if r["name"] == "hosvd":
-        return f"HOSVD, {r['size']:,}³, ranks {r['rank']}, {r['power']} iterations"
-    return f"`{r['kind']}`, {r['n']:,} × {r['d']:,}, k = {r['k']:,}"
+    return JOBS[r["name"]].format(**r, pairs_are="counted" if r.get("counted") else "collected", millions=r.get("nonzeros", 0) / 1e6)
 
 
 def rows(record):
