@@ -407,9 +407,10 @@ def anything(content):
 
 
 def before_and_after(content):
-    """Kernels that were made quicker: the plugin's time before in the same run, and a peer's if there is one."""
+    """Kernels that were made quicker, some jobs slower by it: the plugin's time before in the same run, and a peer's if there is one."""
     for r in content["results"]:
-        peers = [("before:", r["before_ms"])] + ([(f"{r['peer']}:", r["peer_ms"])] if "peer" in r else [])
+        before = "before:" if r["ms"] <= r["before_ms"] else "quicker before:"
+        peers = [(before, r["before_ms"])] + ([(f"{r['peer']}:", r["peer_ms"])] if "peer" in r else [])
         yield Job(r["what"], r["ms"], r["floor_ms"], r["floor"], peers=peers)
 
 
