@@ -2,22 +2,16 @@
  */
 #include "bench.cuh"
 #include "cuda/project/family.h"
+#include "kernels.cuh"
 
 #include <gnomon.h>
 
 int main(int argc, char **argv)
 {
     gcu_gpu gpu;
-    char why[256];
-    if (gcu_gpu_open(0, &gpu, why, sizeof why) != GNOMON_OK) {
-        fprintf(stderr, "%s\n", why);
-        return 77;
-    }
+    bench_open_gpu(&gpu);
     bench_json json = bench_open("adjoint", argc, argv);
-    gnomon_context *ctx = nullptr;
-    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = "cpu";
-    if (gnomon_context_create(&o, &ctx) != GNOMON_OK) return 1;
+    gnomon_context *ctx = bench_open_context();
     const int64_t n = 256, d = 1 << 18;
     float *y, *x;
     BENCH_CHECK(cudaMalloc(&y, (size_t)(n * 4096) * 4));

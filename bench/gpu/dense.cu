@@ -2,6 +2,7 @@
  * rate, on the points of 'Fast Random Projections in CUDA' (D x b, coordinates contiguous). */
 #include "bench.cuh"
 #include "cuda/project/family.h"
+#include "kernels.cuh"
 
 #include <cublas_v2.h>
 #include <cuda_fp16.h>
@@ -97,14 +98,7 @@ static gcu_task make_task(const gcu_gpu &gpu, const gnomon_simple *a, sizes s, c
     t.a = a;
     t.rows = s.k;
     t.x = {x, dtype, points_first ? 1 : s.d, points_first ? s.b : 1, 0, s.b, 1, s.d, 0, s.d};
-    t.out.y = y;
-    t.out.dtype = GNOMON_F32;
-    t.out.row_stride = s.k;
-    t.out.col_stride = 1;
-    t.out.k = t.out.rows = s.k;
-    t.out.r = 1;
-    t.out.factor_most = t.out.factor_least = 1.0;
-    t.out.begins = t.out.finishes = true;
+    t.out = bench_sums(y, s.k, s.k, 1);
     t.gpu = &gpu;
     return t;
 }

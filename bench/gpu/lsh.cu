@@ -12,6 +12,7 @@
 
 #include "cuda/gemm/gemm.h"
 #include "cuda/lsh/lsh.h"
+#include "kernels.cuh"
 
 #include <gnomon.h>
 
@@ -62,15 +63,7 @@ static double sketch_ms(const gnomon_hasher *h, const float *x, int64_t n, float
     t.rows = h->products;
     t.gpu = &gpu;
     t.x = {x, GNOMON_F32, h->f.dim, 1, 0, n, 1, h->f.dim, 0, h->f.dim};
-    t.out = {};
-    t.out.y = y;
-    t.out.dtype = GNOMON_F32;
-    t.out.row_stride = h->products;
-    t.out.col_stride = 1;
-    t.out.k = t.out.rows = h->products;
-    t.out.r = 1;
-    t.out.factor_most = t.out.factor_least = 1;
-    t.out.begins = t.out.finishes = true;
+    t.out = bench_sums(y, h->products, h->products, 1);
     const gcu_family *family = gcu_choose(&t, why, sizeof why);
     if (!family) return NAN;
     t.work_bytes = std::max(family->best_work(&t), family->least_work(&t));

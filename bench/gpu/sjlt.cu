@@ -2,6 +2,7 @@
  * column, few and many points, both layouts. */
 #include "bench.cuh"
 #include "cuda/project/family.h"
+#include "kernels.cuh"
 
 static gnomon_simple make_operator(int64_t k, int64_t d, int64_t s)
 {
@@ -33,14 +34,7 @@ static gcu_task make_task(const gnomon_simple *a, const gcu_gpu *gpu, const floa
     t.x.n = n;
     t.x.blocks = 1;
     t.x.block_cols = t.x.end = a->cols;
-    t.out.y = y;
-    t.out.dtype = GNOMON_F32;
-    t.out.row_stride = points_adjacent ? 1 : a->rows;
-    t.out.col_stride = points_adjacent ? n : 1;
-    t.out.k = t.out.rows = a->rows;
-    t.out.r = 1;
-    t.out.factor_most = t.out.factor_least = 1.0;
-    t.out.begins = t.out.finishes = true;
+    t.out = bench_sums(y, a->rows, points_adjacent ? 1 : a->rows, points_adjacent ? n : 1);
     return t;
 }
 

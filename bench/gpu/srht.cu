@@ -2,6 +2,7 @@
  * layouts. --layout rows|columns, --k K, --d D restrict it. */
 #include "bench.cuh"
 #include "cuda/project/family.h"
+#include "kernels.cuh"
 
 static gnomon_simple make_operator(int64_t k, int64_t d)
 {
@@ -28,11 +29,7 @@ static const char *option(int argc, char **argv, const char *name, const char *o
 int main(int argc, char **argv)
 {
     gcu_gpu gpu;
-    char why[256];
-    if (gcu_gpu_open(0, &gpu, why, sizeof why) != GNOMON_OK) {
-        fprintf(stderr, "%s\n", why);
-        return 77;
-    }
+    bench_open_gpu(&gpu);
     bench_json json = bench_open("srht", argc, argv);
     const int64_t only_k = atoll(option(argc, argv, "--k", "0"));
     const int64_t only_d = atoll(option(argc, argv, "--d", "0"));
@@ -68,14 +65,7 @@ int main(int argc, char **argv)
                 t.x.n = n;
                 t.x.blocks = 1;
                 t.x.block_cols = t.x.end = d;
-                t.out.y = y;
-                t.out.dtype = GNOMON_F32;
-                t.out.row_stride = columns ? 1 : k;
-                t.out.col_stride = columns ? n : 1;
-                t.out.k = t.out.rows = k;
-                t.out.r = 1;
-                t.out.factor_most = t.out.factor_least = 1.0;
-                t.out.begins = t.out.finishes = true;
+                t.out = bench_sums(y, k, columns ? 1 : k, columns ? n : 1);
                 t.work_bytes = gcu_srht.best_work(&t);
                 BENCH_CHECK(cudaMalloc(&t.work, t.work_bytes));
                 const bench_time ms =

@@ -6,6 +6,7 @@
 #include "seed_kernels.cuh"
 
 #include "cuda/project/family.h"
+#include "kernels.cuh"
 
 #include <cmath>
 
@@ -113,14 +114,7 @@ static bool ours(bench_json *json, const gcu_gpu &gpu, const place &c, const gno
     task.rows = K;
     task.gpu = &gpu;
     task.x = {x, GNOMON_F32, points ? c.d : 1, points ? 1 : c.b, 0, c.b, 1, c.d, 0, c.d};
-    task.out.y = y;
-    task.out.dtype = GNOMON_F32;
-    task.out.row_stride = 1;
-    task.out.col_stride = c.b;
-    task.out.k = task.out.rows = K;
-    task.out.r = 1;
-    task.out.factor_most = task.out.factor_least = 1.0;
-    task.out.begins = task.out.finishes = true;
+    task.out = bench_sums(y, K, 1, c.b);
     task.work_bytes = gcu_very_sparse.best_work(&task);
     BENCH_CHECK(cudaMalloc(&task.work, task.work_bytes + 1));
     BENCH_CHECK(cudaMemset(y, 0xFF, sizeof(float) * (size_t)(K * c.b)));

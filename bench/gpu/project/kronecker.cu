@@ -3,22 +3,16 @@
  * fp16. */
 #include "bench.cuh"
 #include "cuda/project/cascade.h"
+#include "kernels.cuh"
 
 #include <gnomon.h>
 
 int main(int argc, char **argv)
 {
     gcu_gpu gpu;
-    char why[256];
-    if (gcu_gpu_open(0, &gpu, why, sizeof why) != GNOMON_OK) {
-        fprintf(stderr, "%s\n", why);
-        return 77;
-    }
+    bench_open_gpu(&gpu);
     bench_json json = bench_open("kronecker", argc, argv);
-    gnomon_context *ctx = nullptr;
-    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    o.device = "cpu";
-    if (gnomon_context_create(&o, &ctx) != GNOMON_OK) return 1;
+    gnomon_context *ctx = bench_open_context();
     const int64_t n = 256, d = 1 << 20;
     float *x, *y;
     BENCH_CHECK(cudaMalloc(&x, (size_t)(n * d) * 4));
@@ -51,14 +45,7 @@ int main(int argc, char **argv)
             t.op = op;
             t.gpu = &gpu;
             t.x = {x, GNOMON_F32, columns ? 1 : d, columns ? n : 1, 0, n, 1, d, 0, d};
-            t.out.y = y;
-            t.out.dtype = GNOMON_F32;
-            t.out.row_stride = c.k;
-            t.out.col_stride = 1;
-            t.out.k = t.out.rows = c.k;
-            t.out.r = 1;
-            t.out.factor_most = t.out.factor_least = op->scale;
-            t.out.begins = t.out.finishes = true;
+            t.out = bench_sums(y, c.k, c.k, 1, op->scale);
             t.work_bytes = gcu_cascade_best_work(&t);
             BENCH_CHECK(cudaMalloc(&t.work, t.work_bytes + 1));
             const bench_time ms = bench_run([&](int) { BENCH_CHECK(gcu_cascade(&t)); }, 11, 0.2);
