@@ -10,20 +10,6 @@
 #include <cstring>
 #include <vector>
 
-gnomon_status gcu_svd_alloc(gcu_svd *v, size_t bytes, void **data)
-{
-    if (v->bag.count == GCU_BAG_MOST) broken("too many pieces of device memory");
-    GCU_TRY(v->why, gcu_alloc(v->s, data, bytes ? bytes : 1, v->stream));
-    v->bag.held[v->bag.count++] = *data;
-    return GNOMON_OK;
-}
-
-void gcu_svd_free(gcu_svd *v, int count)
-{
-    while (v->bag.count > count)
-        gcu_free(v->bag.held[--v->bag.count], v->stream);
-}
-
 /* ---- of dense matrices: nothing is divided here ---- */
 
 bool gcu_gemm_alike(const gcu_gemm *, const gcu_gemm *)
