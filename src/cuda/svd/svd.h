@@ -21,8 +21,6 @@ enum { GCU_SVD_CHUNKS = 16 }; /* of rows in a Gram matrix */
 /* Device memory of one factorisation, given back from the end. */
 enum { GCU_BAG_MOST = 64 };
 struct gcu_bag {
-    gcu_state *s;
-    cudaStream_t stream;
     void *held[GCU_BAG_MOST];
     int count;
 };
