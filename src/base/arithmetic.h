@@ -32,6 +32,13 @@ static inline int64_t gnomon_round_up(int64_t a, int64_t b)
     return gnomon_ceil_div(a, b) * b;
 }
 
+/* Of 'count' things in 'parts' parts as equal as can be, where part 'part' begins; it ends where
+ * the next one begins. */
+static inline int64_t gnomon_part_begin(int64_t count, int64_t part, int64_t parts)
+{
+    return count / parts * part + gnomon_min(part, count % parts);
+}
+
 /* A bijection whose bits depend on all of z's: the finaliser of splitmix64. */
 static inline uint64_t gnomon_mix64(uint64_t z)
 {

@@ -8,7 +8,6 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/share.h"
 #include "base/threads.h"
 #include "gemm/alone.h"
 #include "gemm/job.h"
@@ -80,11 +79,11 @@ static area area_of(const run *r, int64_t task)
     const int64_t row = task % r->row_tasks, col = task / r->row_tasks;
     const int64_t bands = gnomon_ceil_div(r->rows.points, r->band),
                   tiles = tiles_of(r->cols.points);
-    const int64_t begin = gnomon_share(bands, row, r->row_tasks) * r->band;
+    const int64_t begin = gnomon_part_begin(bands, row, r->row_tasks) * r->band;
     const int64_t end =
-        gnomon_min(gnomon_share(bands, row + 1, r->row_tasks) * r->band, r->rows.points);
-    const int64_t left = gnomon_share(tiles, col, col_tasks),
-                  right = gnomon_share(tiles, col + 1, col_tasks);
+        gnomon_min(gnomon_part_begin(bands, row + 1, r->row_tasks) * r->band, r->rows.points);
+    const int64_t left = gnomon_part_begin(tiles, col, col_tasks),
+                  right = gnomon_part_begin(tiles, col + 1, col_tasks);
     return (area){begin, end - begin, left, right - left};
 }
 

@@ -4,7 +4,6 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/share.h"
 #include "base/threads.h"
 
 #include <stdlib.h>
@@ -75,10 +74,10 @@ static void count_part(void *arg, int64_t part, int worker)
     (void)worker;
     const counting *c = arg;
     const int64_t begin = c->sets->offsets[0], count = c->sets->offsets[c->sets->count] - begin;
-    const int64_t end = begin + gnomon_share(count, part + 1, c->parts);
+    const int64_t end = begin + gnomon_part_begin(count, part + 1, c->parts);
     const int64_t *members = c->sets->members;
     uint32_t *counts = part == 0 ? c->n->counts : c->counts + (part - 1) * c->n->places;
-    for (int64_t e = begin + gnomon_share(count, part, c->parts); e < end; e++)
+    for (int64_t e = begin + gnomon_part_begin(count, part, c->parts); e < end; e++)
         if (counts[members[e]] < UINT32_MAX) counts[members[e]]++;
 }
 

@@ -3,7 +3,6 @@
 #include "base/arithmetic.h"
 #include "base/context.h"
 #include "base/memory.h"
-#include "base/share.h"
 #include "base/threads.h"
 
 enum { ROWS = 1024 }; /* of a task */
@@ -27,7 +26,7 @@ void gnomon_row_places_free(gnomon_context *ctx, gnomon_row_places *p)
 
 int64_t gnomon_row_places_begin(const gnomon_row_places *p, int64_t part)
 {
-    return gnomon_share(p->count, part, p->parts);
+    return gnomon_part_begin(p->count, part, p->parts);
 }
 
 typedef struct setting {

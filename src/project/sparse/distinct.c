@@ -4,7 +4,6 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/share.h"
 #include "base/threads.h"
 
 #include <string.h>
@@ -73,9 +72,9 @@ static void mark_part(void *arg, int64_t part, int worker)
     (void)worker;
     const marking *m = arg;
     const segments *s = m->s;
-    const int64_t end = gnomon_share(s->points, part + 1, m->parts);
+    const int64_t end = gnomon_part_begin(s->points, part + 1, m->parts);
     uint64_t *bits = bits_of(m, part);
-    for (int64_t v = gnomon_share(s->points, part, m->parts); v < end; v++) {
+    for (int64_t v = gnomon_part_begin(s->points, part, m->parts); v < end; v++) {
         for (int64_t e = s->start[v]; e < s->stop[v]; e++) {
             const int64_t at = s->cols[e] - m->d->first;
             bits[at >> 6] |= UINT64_C(1) << (at & 63);

@@ -1,6 +1,5 @@
 /* Functions of integers against 128-bit arithmetic, up to where an int64_t ends. */
 #include "base/arithmetic.h"
-#include "base/share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,11 +67,11 @@ static void equal_shares(void **state)
         const int64_t count = values[i];
         if (count < 0) continue;
         for (int64_t shares = 1; shares < 10; shares++) {
-            assert_true(gnomon_share(count, 0, shares) == 0);
-            assert_true(gnomon_share(count, shares, shares) == count);
+            assert_true(gnomon_part_begin(count, 0, shares) == 0);
+            assert_true(gnomon_part_begin(count, shares, shares) == count);
             for (int64_t s = 0; s < shares; s++) {
                 const int64_t own =
-                    gnomon_share(count, s + 1, shares) - gnomon_share(count, s, shares);
+                    gnomon_part_begin(count, s + 1, shares) - gnomon_part_begin(count, s, shares);
                 assert_true(own == count / shares || own == gnomon_ceil_div(count, shares));
             }
         }

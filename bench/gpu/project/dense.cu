@@ -1,5 +1,6 @@
-/* bench/gpu/dense.cu: dense operators made on the fly against what the flops cost at cuBLAS's FP16
- * rate, on the points of 'Fast Random Projections in CUDA' (D x b, coordinates contiguous). */
+/* bench/gpu/project/dense.cu: dense operators made on the fly against what the flops cost at
+ * cuBLAS's FP16 rate, on the points of 'Fast Random Projections in CUDA' (D x b, coordinates
+ * contiguous). */
 #include "bench.cuh"
 #include "cuda/project/family.h"
 #include "kernels.cuh"

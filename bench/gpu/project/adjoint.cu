@@ -1,5 +1,5 @@
-/* bench/gpu/adjoint.cu: adjoints, X = Y S, against writing X once and beside the product's flops.
- */
+/* bench/gpu/project/adjoint.cu: adjoints, X = Y S, against writing X once and beside the product's
+ * flops. */
 #include "bench.cuh"
 #include "cuda/project/family.h"
 #include "kernels.cuh"

@@ -1,5 +1,5 @@
-/* bench/gpu/sjlt.cu: sjlt of k = 4096 rows against one read of the points: 1, 2 and 4 nonzeros a
- * column, few and many points, both layouts. */
+/* bench/gpu/project/sjlt.cu: sjlt of k = 4096 rows against one read of the points: 1, 2 and 4
+ * nonzeros a column, few and many points, both layouts. */
 #include "bench.cuh"
 #include "cuda/project/family.h"
 #include "kernels.cuh"

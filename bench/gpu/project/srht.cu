@@ -1,5 +1,5 @@
-/* bench/gpu/srht.cu: srht against reading the points once, from few coordinates to many, both
- * layouts. --layout rows|columns, --k K, --d D restrict it. */
+/* bench/gpu/project/srht.cu: srht against reading the points once, from few coordinates to many,
+ * both layouts. --layout rows|columns, --k K, --d D restrict it. */
 #include "bench.cuh"
 #include "cuda/project/family.h"
 #include "kernels.cuh"
