@@ -142,16 +142,26 @@ typedef struct gnomon_sliced {
 
 /* A coarse product (src/cpu/gemm/coarse.inc): 32 lines of a matrix, a part, with panels of 32
  * columns, both of so many steps at most. */
-#define GNOMON_COARSE_STEPS 256
+#define GNOMON_COARSE_STEPS 128
 #define GNOMON_COARSE_LINES 32
 #define GNOMON_COARSE_PART  (2 * GNOMON_COARSE_LINES * GNOMON_COARSE_STEPS) /* numbers */
 #define GNOMON_COARSE_PANEL (GNOMON_COARSE_LINES * GNOMON_COARSE_STEPS)
+
+/* 32 lines from[line * ld + step], turned: from[step * ld + line], that become a part. What lies
+ * past lines and steps becomes 0. */
+typedef struct gnomon_coarse_part {
+    const float *from;
+    int64_t ld, lines, steps;
+    bool turned;
+    uint16_t *to;
+} gnomon_coarse_part;
 
 typedef struct gnomon_coarse {
     int64_t steps, count; /* count: panels, one after the other */
     const uint16_t *part, *panels;
     float *sums; /* += [count][32 lines][32 columns]; turned: [count][32 columns][32 lines] */
     bool turned; /* part, panels and sums are */
+    const gnomon_coarse_part *next; /* NULL, or a part that is made meanwhile, as turned as this */
     /* What is fetched early: ahead_rows times ahead_bytes, ahead_stride apart. */
     const char *ahead;
     int64_t ahead_stride, ahead_rows, ahead_bytes;
@@ -166,10 +176,8 @@ typedef struct gnomon_slice_kernels {
     uint32_t (*cols)(const float *tile, int64_t steps, int slices, uint16_t *to, double *scales);
     uint32_t (*product)(const gnomon_sliced *p); /* returns what 'rows' does of next; else 0 */
 
-    /* A part of from[line * ld + step], turned: from[step * ld + line]; a panel of from[step * ld +
-     * col]. What lies past lines, cols and steps becomes 0. */
-    void (*coarse_part)(const float *from, int64_t ld, int64_t lines, int64_t steps, bool turned,
-                        uint16_t *to);
+    void (*coarse_part)(const gnomon_coarse_part *p);
+    /* A panel of from[step * ld + col]; what lies past cols and steps becomes 0. */
     void (*coarse_panel)(const float *from, int64_t ld, int64_t cols, int64_t steps, bool turned,
                          uint16_t *to);
     void (*coarse_product)(const gnomon_coarse *p);

@@ -1,9 +1,10 @@
 /* A task takes some lines of A and goes through the steps a chunk at a time: 32 lines' numbers of a
- * chunk become slices, which stay in the first cache while the columns pass by in panels, made
- * beforehand and shared by all tasks. Of A's columns (turned) the sums are C's transpose. They are
- * in fp32, in a task's own memory, and are added to C a group of chunks at a time: sums of many
- * equal numbers, which go on for millions of steps, would all be rounded to the same side. Columns
- * are cut between groups alone, so no cut shows in the bits. */
+ * chunk become slices, a part, which stays in the first cache while the columns pass by in panels,
+ * made beforehand and shared by all tasks; the vector units make the next part meanwhile. Of A's
+ * columns (turned) the sums are C's transpose. They are in fp32, in a task's own memory, and are
+ * added to C a group of chunks at a time: sums of many equal numbers, which go on for millions of
+ * steps, would all be rounded to the same side. Columns are cut between groups alone, so no cut
+ * shows in the bits. */
 #include "gemm/coarse.h"
 
 #include "base/arithmetic.h"
@@ -25,7 +26,7 @@ enum {
     SUMS = LINES * LINES,
     PARTS = 8,       /* of a task, at most; whole ones where threads would have few */
     LEAST_PARTS = 2, /* where the task's panels are read often enough */
-    GROUP = 32       /* chunks of steps whose sums are added to C together */
+    GROUP = 64       /* chunks of steps whose sums are added to C together */
 };
 
 typedef struct coarse {
@@ -38,7 +39,7 @@ typedef struct coarse {
     int64_t slots;
     int64_t chunk, chunk_end, panel, panel_end; /* at hand */
     int64_t first;                              /* task */
-    uint16_t *packed, *part; /* packed: [chunk][panel] at hand; part: one of a slot */
+    uint16_t *packed, *part; /* packed: [chunk][panel] at hand; part: two of a slot */
     float *sums;             /* parts x panels of a slot */
 } coarse;
 
@@ -110,53 +111,82 @@ static const float *numbers(const coarse *c, int64_t line, int64_t step)
     return c->turned ? c->a + step * c->ld + line : c->a + line * c->ld + step;
 }
 
-/* The share of the next chunk's numbers that is fetched while this part is multiplied. */
-static void look_ahead(const coarse *c, int64_t line, int64_t lines, int64_t part, int64_t chunk,
-                       gnomon_coarse *p)
+/* Part i of a chunk of the task's lines, the part after it, and so on chunk by chunk. */
+typedef struct turn {
+    int64_t line, lines, parts; /* of the task */
+    int64_t chunk, part;
+} turn;
+
+static turn after(const turn *t)
 {
-    if (chunk + 1 >= c->chunk_end) return;
-    const int64_t step = (chunk + 1) * STEPS, steps = steps_of(c, chunk + 1);
-    if (c->turned) {
-        const int64_t parts = gnomon_ceil_div(lines, LINES), share = gnomon_ceil_div(steps, parts);
-        p->ahead = (const char *)numbers(c, line, step + gnomon_min(steps, part * share));
-        p->ahead_rows = gnomon_max(0, gnomon_min(share, steps - part * share));
-        p->ahead_bytes = lines * (int64_t)sizeof(float);
-    } else {
-        p->ahead = (const char *)numbers(c, line + part * LINES, step);
-        p->ahead_rows = gnomon_min(LINES, lines - part * LINES);
-        p->ahead_bytes = steps * (int64_t)sizeof(float);
+    turn next = *t;
+    if (++next.part == t->parts) {
+        next.part = 0;
+        next.chunk++;
     }
+    return next;
+}
+
+static gnomon_coarse_part part_of(const coarse *c, const turn *t, uint16_t *to)
+{
+    const int64_t line = t->part * LINES;
+    return (gnomon_coarse_part){.from = numbers(c, t->line + line, t->chunk * STEPS),
+                                .ld = c->ld,
+                                .lines = gnomon_min(LINES, t->lines - line),
+                                .steps = steps_of(c, t->chunk),
+                                .turned = c->turned,
+                                .to = to};
+}
+
+/* The part's numbers are fetched meanwhile. */
+static void look_ahead(const coarse *c, const turn *t, gnomon_coarse *p)
+{
+    const gnomon_coarse_part q = part_of(c, t, NULL);
+    p->ahead = (const char *)q.from;
     p->ahead_stride = c->ld * (int64_t)sizeof(float);
+    p->ahead_rows = c->turned ? q.steps : q.lines;
+    p->ahead_bytes = (c->turned ? q.lines : q.steps) * (int64_t)sizeof(float);
+}
+
+/* The part of this turn, made before, with all panels. */
+static void multiply_part(const coarse *c, const turn *t, uint16_t *part[2], float *sums)
+{
+    const turn next = after(t), later = after(&next);
+    const int64_t panels = c->panel_end - c->panel;
+    const gnomon_coarse_part q =
+        next.chunk < c->chunk_end ? part_of(c, &next, part[1]) : (gnomon_coarse_part){0};
+    gnomon_coarse p = {.steps = steps_of(c, t->chunk),
+                       .count = panels,
+                       .part = part[0],
+                       .panels = c->packed + (t->chunk - c->chunk) * panels * GNOMON_COARSE_PANEL,
+                       .sums = sums + t->part * panels * SUMS,
+                       .turned = c->turned,
+                       .next = next.chunk < c->chunk_end ? &q : NULL};
+    if (later.chunk < c->chunk_end) look_ahead(c, &later, &p);
+    c->kernels->slices->coarse_product(&p);
 }
 
 static void multiply(void *arg, int64_t task, int64_t slot)
 {
     const coarse *c = arg;
-    const gnomon_slice_kernels *kernels = c->kernels->slices;
     const int64_t panels = c->panel_end - c->panel, line = (c->first + task) * c->parts * LINES;
     const int64_t lines = gnomon_min(c->parts * LINES, c->lines - line);
     const int64_t parts = gnomon_ceil_div(lines, LINES);
     float *sums = c->sums + slot * c->parts * c->panels * SUMS;
-    uint16_t *part = c->part + slot * GNOMON_COARSE_PART;
-    kernels->begin();
+    uint16_t *part[2] = {c->part + slot * 2 * GNOMON_COARSE_PART};
+    part[1] = part[0] + GNOMON_COARSE_PART;
+    turn t = {.line = line, .lines = lines, .parts = parts, .chunk = c->chunk};
+    const gnomon_coarse_part begin = part_of(c, &t, part[0]);
+    c->kernels->slices->begin();
+    c->kernels->slices->coarse_part(&begin);
     for (int64_t first = c->chunk; first < c->chunk_end; first += GROUP) {
         const int64_t end = gnomon_min(first + GROUP, c->chunk_end);
         memset(sums, 0, (size_t)(parts * panels * SUMS) * sizeof *sums);
-        for (int64_t chunk = first; chunk < end; chunk++) {
-            const int64_t steps = steps_of(c, chunk);
-            for (int64_t i = 0; i < parts; i++) {
-                gnomon_coarse p = {.steps = steps,
-                                   .count = panels,
-                                   .part = part,
-                                   .panels = c->packed +
-                                             (chunk - c->chunk) * panels * GNOMON_COARSE_PANEL,
-                                   .sums = sums + i * panels * SUMS,
-                                   .turned = c->turned};
-                kernels->coarse_part(numbers(c, line + i * LINES, chunk * STEPS), c->ld,
-                                     gnomon_min(LINES, lines - i * LINES), steps, c->turned, part);
-                look_ahead(c, line, lines, i, chunk, &p);
-                kernels->coarse_product(&p);
-            }
+        for (; t.chunk < end; t = after(&t)) {
+            uint16_t *made = part[1];
+            multiply_part(c, &t, part, sums);
+            part[1] = part[0];
+            part[0] = made;
         }
         for (int64_t i = 0; i < parts * panels; i++) {
             const int64_t col = (c->panel + i % panels) * LINES, of_part = i / panels * LINES;
@@ -165,7 +195,7 @@ static void multiply(void *arg, int64_t task, int64_t slot)
             put(c, &at, !c->onto && first == 0, sums + i * SUMS);
         }
     }
-    kernels->end();
+    c->kernels->slices->end();
 }
 
 /* ---- the whole ---- */
@@ -173,7 +203,7 @@ static void multiply(void *arg, int64_t task, int64_t slot)
 static bool bytes_of(const coarse *c, int64_t *bytes)
 {
     int64_t packed;
-    *bytes = 4096 + c->slots * (GNOMON_COARSE_PART * (int64_t)sizeof *c->part +
+    *bytes = 4096 + c->slots * (2 * GNOMON_COARSE_PART * (int64_t)sizeof *c->part +
                                 c->parts * c->panels * SUMS * (int64_t)sizeof *c->sums);
     return gnomon_mul(c->chunks, c->panels * GNOMON_COARSE_PANEL * (int64_t)sizeof *c->packed,
                       &packed) &&
@@ -237,7 +267,7 @@ static gnomon_status allocate(gnomon_context *ctx, coarse *c)
 {
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->chunks, c->panels * GNOMON_COARSE_PANEL),
                             sizeof *c->packed, "packed columns", &c->packed));
-    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->slots, GNOMON_COARSE_PART), sizeof *c->part,
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->slots, 2 * GNOMON_COARSE_PART), sizeof *c->part,
                             "packed rows", &c->part));
     return gnomon_alloc(ctx, gnomon_times(c->slots, c->parts * c->panels * SUMS), sizeof *c->sums,
                         "the sums", &c->sums);
