@@ -39,8 +39,8 @@
  * threads, or on whether rows come from memory or piece by piece: the shape alone determines the
  * blocks, and each block is one call of OpenBLAS on one thread. OpenBLAS chooses its kernels by the
  * processor, so the last bits may differ on another machine, and for another layout of the same
- * matrix. At the level amx F32 data with a rank and 128 columns or more is multiplied by bf16
- * slices between iterations (docs/reference/svd.md). During such a call OpenBLAS is set to one
+ * matrix. At the level amx F32 data with 128 columns or more is multiplied by bf16 slices
+ * (docs/reference/svd.md). During such a call OpenBLAS is set to one
  * thread for the whole process. A GPU uses the same operator and gives the same bits on the same
  * model with the same libraries; they differ from the CPU's within the rounding of single
  * precision. */

@@ -273,12 +273,25 @@ static gnomon_status apply_centered(gnomon_row_source *source, const gnomon_piec
 }
 
 /* From so many columns on slices are faster than BLAS. */
-enum { COARSE_COLS = 128 };
+enum { SLICED_COLS = 128 };
 
-static bool is_coarse(const gnomon_row_source *source, const gnomon_tall *in)
+static bool is_sliced(const gnomon_row_source *source, const gnomon_tall *in)
 {
-    return source->coarse && !source->f64 && !source->sparse && in->cols >= COARSE_COLS &&
+    return !source->f64 && !source->sparse && in->cols >= SLICED_COLS &&
            gnomon_gemm_has_coarse(source->ctx);
+}
+
+/* out = a in + beta out, all of them F32. */
+static gnomon_status multiply_closely(gnomon_context *ctx, const gnomon_matrix *a,
+                                      const gnomon_tall *in, double beta, const gnomon_tall *out)
+{
+    gnomon_gemm_options options = GNOMON_GEMM_OPTIONS_INIT;
+    const gnomon_matrix b = gnomon_matrix_rowmajor(in->data, GNOMON_F32, in->rows, in->cols);
+    const gnomon_matrix c = gnomon_matrix_rowmajor(out->data, GNOMON_F32, out->rows, out->cols);
+    options.beta = beta;
+    /* at other levels than those with matrix units the same as the default */
+    if (in->cols >= SLICED_COLS) options.form = GNOMON_GEMM_BF16;
+    return gnomon_gemm_at(ctx, GNOMON_ON_CPU, a, &b, &c, &options);
 }
 
 /* out = a in, or out += a in, all of them F32, in less than single precision. */
@@ -301,7 +314,9 @@ gnomon_status gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *
                  .in = w,
                  .out = out};
     if (piece->sparse && source->centered) return apply_centered(source, piece, w, out);
-    if (is_coarse(source, w)) return multiply_coarsely(source, &piece->dense, w, false, out);
+    if (is_sliced(source, w))
+        return source->coarse ? multiply_coarsely(source, &piece->dense, w, false, out)
+                              : multiply_closely(source->ctx, &piece->dense, w, 0, out);
     if (piece->sparse)
         gnomon_parallel(source->ctx, (piece->rows + SPARSE_ROWS - 1) / SPARSE_ROWS, apply_sparse,
                         &p);
@@ -345,9 +360,10 @@ gnomon_status gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece
                  .in = q,
                  .out = z};
     if (piece->sparse && source->centered) return adjoin_centered(source, piece, q, z);
-    if (is_coarse(source, q)) {
+    if (is_sliced(source, q)) {
         const gnomon_matrix transposed = gnomon_matrix_transposed(&piece->dense);
-        return multiply_coarsely(source, &transposed, q, true, z);
+        return source->coarse ? multiply_coarsely(source, &transposed, q, true, z)
+                              : multiply_closely(source->ctx, &transposed, q, 1, z);
     }
     if (piece->sparse)
         gnomon_parallel(source->ctx, (q->cols + SPARSE_COLS - 1) / SPARSE_COLS, adjoint_sparse, &p);
@@ -417,17 +433,6 @@ gnomon_status gnomon_piece_sketch(gnomon_row_source *source, const gnomon_piece 
 static bool is_zero(const gnomon_row_source *source)
 {
     return source->sparse && source->centered && source->norm == 0;
-}
-
-/* out = a in + beta out, all of them F32. */
-static gnomon_status multiply_closely(gnomon_context *ctx, const gnomon_matrix *a,
-                                      const gnomon_tall *in, double beta, const gnomon_tall *out)
-{
-    gnomon_gemm_options options = GNOMON_GEMM_OPTIONS_INIT;
-    const gnomon_matrix b = gnomon_matrix_rowmajor(in->data, GNOMON_F32, in->rows, in->cols);
-    const gnomon_matrix c = gnomon_matrix_rowmajor(out->data, GNOMON_F32, out->rows, out->cols);
-    options.beta = beta;
-    return gnomon_gemm_at(ctx, GNOMON_ON_CPU, a, &b, &c, &options);
 }
 
 /* One pass: rows of the result, or a sum over rows. */

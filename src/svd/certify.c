@@ -137,7 +137,7 @@ double gnomon_certain_bound(const gnomon_factor *f)
     if (!f->of_transpose || all == 0) return all;
     const double root = sqrt((double)f->out->columns);
     const double lost = 8 * ((double)f->source.cols + 64) * root * 0x1p-53 * magnified(f) +
-                        (f->f64 ? 0 : 8 * 64 * root * 0x1p-24);
+                        (f->f64 ? 0 : 8 * 68 * root * 0x1p-24);
     double left = (1 + lost) * all * all;
     for (int64_t i = 0; i < f->out->rank; i++)
         left -= f->s[i] * f->s[i];

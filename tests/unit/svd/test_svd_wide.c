@@ -1,7 +1,7 @@
 /* Many columns in single precision, some of whose products a matrix unit does where there is one
  * (level amx, emulated in tests/avx512): residuals are those of double precision but for rounding,
- * vectors are orthonormal to the last place, and the bits are those of any number of threads,
- * whatever the singular values. */
+ * vectors are orthonormal to the last place, the certificate tells no less than what is left, and
+ * the bits are those of any number of threads, whatever the singular values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,10 +62,27 @@ static gnomon_svd factor(const gnomon_matrix *a, int power, int threads, gnomon_
     o.rank = RANK;
     o.oversample = 10;
     o.power = power;
-    o.test_vectors = 0;
+    o.test_vectors = 10; /* with the vectors as many columns as a matrix unit takes */
+    o.test_power = 1;
     o.seed = 3;
     if (gnomon_svd_dense(*ctx, a, &o, &svd) != GNOMON_OK) fail_msg("%s", gnomon_last_error(*ctx));
     return svd;
+}
+
+/* The certificate, beside that in double precision; tiny: what rounding may be. */
+static void check_certificate(int kind, int power, const gnomon_svd *ours, const gnomon_svd *best,
+                              double rest, double tiny)
+{
+    if (!(ours->residual_bound + tiny >= rest))
+        fail_msg("kind %d, power %d: the residual is %g, its bound %g", kind, power, rest,
+                 ours->residual_bound);
+    if (!(fabs(ours->residual_estimate - best->residual_estimate) <=
+          0.02 * best->residual_estimate + tiny))
+        fail_msg("kind %d, power %d: the estimate is %g, in double precision %g", kind, power,
+                 ours->residual_estimate, best->residual_estimate);
+    /* of values that rounding leaves alone */
+    if (kind == 0 && power > 0)
+        assert_true(llabs(ours->converged_values - best->converged_values) <= 1);
 }
 
 static void check(int kind, int power)
@@ -89,7 +106,11 @@ static void check(int kind, int power)
     const double off = off_orthonormal(&ours);
     if (kind != 8 && !(off < 5e-7))
         fail_msg("kind %d, power %d: off orthonormal by %g", kind, power, off);
+    check_certificate(kind, power, &ours, &best, rest, 0x1p-18 * norm);
     assert_int_equal(ours.rank, more.rank);
+    assert_true(ours.residual_bound == more.residual_bound);
+    assert_true(ours.spectral_bound == more.spectral_bound);
+    assert_int_equal(ours.converged_values, more.converged_values);
     assert_memory_equal(ours.s, more.s, (size_t)ours.rank * sizeof *ours.s);
     assert_memory_equal(ours.u.data, more.u.data, (size_t)(M * ours.rank) * sizeof(float));
     assert_memory_equal(ours.vt.data, more.vt.data, (size_t)(N * ours.rank) * sizeof(float));
