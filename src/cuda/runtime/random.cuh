@@ -120,12 +120,51 @@ __device__ __forceinline__ uint64_t gcu_perm_inverse(uint64_t x, int bits, const
     return (uint64_t)left << right_bits | right;
 }
 
-/* The square root, correctly rounded, of 2 nl(h): as __fsqrt_rn has it for normal numbers, without
- * the branch for others, which would keep the compiler from working on several at once.
- * tests/cuda/project/test_dense.cu compares all h. */
-__device__ __forceinline__ float gcu_radius(uint32_t h)
+/* 2 nl(word >> 1). As gcu_neglog has it, but for powers of two that leave every rounding as it is:
+ * f is here -2 f, so that the factor of two and the sign cost nothing, P's coefficients take the
+ * factors' powers, and e comes as e 2^23 straight from the exponent's bits. What the two ranges of
+ * the argument have apart is predicated, for a branch would part the lanes and a selection is one
+ * instruction more. tests/cuda/project/test_dense.cu compares all h. */
+__device__ __forceinline__ float gcu_two_neglog(uint32_t word)
 {
-    const float x = __fmul_rn(2.0f, gcu_neglog(h));
+    uint32_t m;
+    asm("{.reg .pred high; setp.hs.u32 high, %1, 0xC0000000;\n"
+        "shr.u32 %0, %1, 1;\n"
+        "@high xor.b32 %0, %0, 0x7FFFFFFF;}"
+        : "=&r"(m)
+        : "r"(word));
+    const float x = __int2float_rn((int32_t)m);
+    const float half_on = __fadd_rn(x, 0.5f); /* the fma of step 1 rounds so too */
+    const int32_t b = __float_as_int(half_on);
+    const int32_t e = (b - (0x3F400000 + (31 << 23))) & (int32_t)0xFF800000; /* E - 31 */
+    float f = __fmaf_rn(__int_as_float(b - e - (31 << 23)), -2.0f, 2.0f);
+    asm("{.reg .pred high; setp.hs.u32 high, %1, 0xC0000000;\n"
+        "@high mul.rn.f32 %0, %2, 0f30800000;}"
+        : "+f"(f)
+        : "r"(word), "f"(half_on));
+    float p = 0x1p-10f * 0.042871978133916855f;
+    p = __fmaf_rn(p, f, -0x1p-9f * -0.09561339765787125f);
+    p = __fmaf_rn(p, f, 0x1p-8f * 0.11680682003498077f);
+    p = __fmaf_rn(p, f, -0x1p-7f * -0.12639310956001282f);
+    p = __fmaf_rn(p, f, 0x1p-6f * 0.14268305897712708f);
+    p = __fmaf_rn(p, f, -0x1p-5f * -0.16660816967487335f);
+    p = __fmaf_rn(p, f, 0x1p-4f * 0.20000140368938446f);
+    p = __fmaf_rn(p, f, -0x1p-3f * -0.25000056624412537f);
+    p = __fmaf_rn(p, f, 0x1p-2f * 0.3333333432674408f);
+    float l = __fmaf_rn(__fmul_rn(f, f), __fmaf_rn(p, f, 0.25f), f); /* -2 l */
+    asm("{.reg .pred high; setp.hs.u32 high, %1, 0xC0000000;\n"
+        "@!high fma.rn.f32 %0, %2, %3, %0;}"
+        : "+f"(l)
+        : "r"(word), "f"(__int2float_rn(e)), "f"(-0x1p-22f * 0.6931471824645996f));
+    return l;
+}
+
+/* The square root, correctly rounded, of 2 nl(word >> 1): as __fsqrt_rn has it for normal numbers,
+ * without the branch for others, which would keep the compiler from working on several at once.
+ * tests/cuda/project/test_dense.cu compares all h. */
+__device__ __forceinline__ float gcu_radius(uint32_t word)
+{
+    const float x = gcu_two_neglog(word);
     float y;
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     const float root = __fmul_rn(x, y);
@@ -135,7 +174,7 @@ __device__ __forceinline__ float gcu_radius(uint32_t h)
 /* Section 4.1: rows 4a and 4a + 1 from (p, q) = (w0, w1), 4a + 2 and 4a + 3 from (w2, w3). */
 __device__ __forceinline__ float2 gcu_box_muller(uint32_t p, uint32_t q)
 {
-    const float r = gcu_radius(p >> 1);
+    float r = gcu_radius(p);
     const float z = __fmul_rn(__int2float_rn((int32_t)(q << 2)), 0x1p-31f);
     const float y = __fmul_rn(z, z);
     float c = 3.5297971407999285e-06f;
@@ -148,11 +187,17 @@ __device__ __forceinline__ float2 gcu_box_muller(uint32_t p, uint32_t q)
     s = __fmaf_rn(s, y, -0.08074543625116348f);
     s = __fmaf_rn(s, y, 0.7853981852531433f);
     s = __fmul_rn(s, z);
-    const bool odd = (q >> 30) & 1, negative = q >> 31;
-    float even_row = odd ? -s : c, odd_row = odd ? c : s; /* quadrants 0 and 1; 2 and 3 negated */
-    even_row = negative ? -even_row : even_row;
-    odd_row = negative ? -odd_row : odd_row;
-    return make_float2(__fmul_rn(r, even_row), __fmul_rn(r, odd_row));
+    /* quadrants 0 and 1; 2 and 3 negated */
+    r = __int_as_float(__float_as_int(r) ^ (int32_t)(q & 0x80000000u));
+    float2 rows;
+    asm("{.reg .pred odd; .reg .b32 bit; and.b32 bit, %5, 0x40000000; setp.ne.b32 odd, bit, 0;\n"
+        "mul.rn.f32 %0, %2, %3;\n"
+        "@odd mul.rn.f32 %0, %2, %6;\n"
+        "mul.rn.f32 %1, %2, %4;\n"
+        "@odd mul.rn.f32 %1, %2, %3;}"
+        : "=&f"(rows.x), "=&f"(rows.y)
+        : "f"(r), "f"(c), "f"(s), "r"(q), "f"(-s));
+    return rows;
 }
 
 /* Section 4.2: magnitudes of v = 0 ... 2^15 - 2 as fp16 bits, the last entry 0x7E00 (NaN: the tail

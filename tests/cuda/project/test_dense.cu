@@ -345,7 +345,7 @@ static __global__ void compare_radii(unsigned long long *differ)
     unsigned long long mine = 0;
     for (uint64_t h = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; h < (uint64_t)1 << 31;
          h += (uint64_t)gridDim.x * blockDim.x)
-        mine += __float_as_uint(gcu_radius((uint32_t)h)) !=
+        mine += __float_as_uint(gcu_radius((uint32_t)h << 1 | (uint32_t)(h & 1))) !=
                 __float_as_uint(__fsqrt_rn(__fmul_rn(2.0f, gcu_neglog((uint32_t)h))));
     if (mine) atomicAdd(differ, mine);
 }
