@@ -80,12 +80,18 @@ enum gcu_dense_kind {
 };
 
 /* Bytes of shared memory for a kind's table, and its filling by all threads of the block. The large
- * table of gaussian, fp16, has the signs too. */
+ * table of gaussian, fp16, has the signs too; achlioptas' has four digits at once. */
 static __host__ __device__ constexpr int gcu_entries_table_bytes(gcu_dense_kind kind, bool large)
 {
     return kind == GCU_DENSE_GAUSSIAN16 ? (large ? 1 << 17 : 1 << 16)
-           : kind == GCU_DENSE_TERNARY  ? 36 * 32 * 4
+           : kind == GCU_DENSE_TERNARY  ? (large ? 1296 : 36) * 32 * 4
                                         : 0;
+}
+
+/* The upper byte of a digit's half: 1, -1 or 0. */
+static __device__ __forceinline__ uint32_t gcu_ternary_byte(int digit)
+{
+    return digit == 0 ? 0x3Cu : digit == 1 ? 0xBCu : 0u;
 }
 
 template <gcu_dense_kind KIND, bool LARGE>
@@ -101,13 +107,19 @@ static __device__ __forceinline__ void gcu_entries_table(const gcu_entries &e, v
         }
     }
     if (KIND == GCU_DENSE_TERNARY) {
-        /* two digits of achlioptas as two halves; each lane has its own copy, in its own bank */
-        uint32_t *to = static_cast<uint32_t *>(table);
-        for (int i = thread; i < 36 * 32; i += threads) {
-            const int first = i / 32 / 6, second = i / 32 % 6;
-            const uint32_t low = first == 0 ? 0x3C00u : first == 1 ? 0xBC00u : 0u;
-            const uint32_t high = second == 0 ? 0x3C00u : second == 1 ? 0xBC00u : 0u;
-            to[i] = low | high << 16;
+        /* two digits of achlioptas as two halves, or the upper bytes of four (the lower ones are
+         * zero); each lane has its own copy, in its own bank */
+        uint32_t *to = static_cast<uint32_t *>(table) + thread % 32;
+        for (int first = thread / 32; first < 36; first += threads / 32) {
+            const uint32_t d0 = gcu_ternary_byte(first / 6), d1 = gcu_ternary_byte(first % 6);
+            if (LARGE) {
+#pragma unroll
+                for (int next = 0; next < 36; next++)
+                    to[(first * 36 + next) * 32] = d0 | d1 << 8 | gcu_ternary_byte(next / 6) << 16 |
+                                                   gcu_ternary_byte(next % 6) << 24;
+            } else {
+                to[first * 32] = d0 << 8 | d1 << 24;
+            }
         }
     }
 }
@@ -260,11 +272,15 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_TERNARY, LARGE> {
         call = (uint32_t)block128 * 16u + (uint32_t)q * 4u;
         w = gcu_scheduled(e.calls, row, call);
     }
-    static __device__ __forceinline__ uint32_t two(uint32_t table, uint32_t &word)
+    /* The word of the next digits, 6 to their number being 'digits'; 'word' keeps those after. */
+    static __device__ __forceinline__ uint32_t look_up(uint32_t table, uint32_t digits,
+                                                       uint32_t &word)
     {
         /* both halves by name: the compiler would shift and mask the whole */
         uint32_t at;
-        asm("{.reg .b64 p; mul.wide.u32 p, %0, 36; mov.b64 {%0, %1}, p;}" : "+r"(word), "=r"(at));
+        asm("{.reg .b64 p; mul.wide.u32 p, %0, %2; mov.b64 {%0, %1}, p;}"
+            : "+r"(word), "=r"(at)
+            : "r"(digits));
         uint32_t both;
         asm("ld.shared.b32 %0, [%1];" : "=r"(both) : "r"(table + (at << 7)));
         return both;
@@ -273,15 +289,22 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_TERNARY, LARGE> {
     __device__ __forceinline__ void make(const gcu_entries &e, const void *table, int g,
                                          uint32_t a[STEPS][2][4], uint32_t (*)[2][4])
     {
-        uint4 v = w;
         const uint32_t column = (uint32_t)__cvta_generic_to_shared(table);
 #pragma unroll
-        for (int i = 0; i < 2 * STEPS; i++) {
-            const int h = i % 2;
-            a[i / 2][0][2 * h] = two(column, v.x);
-            a[i / 2][0][2 * h + 1] = two(column, v.y);
-            a[i / 2][1][2 * h] = two(column, v.z);
-            a[i / 2][1][2 * h + 1] = two(column, v.w);
+        for (int i = 0; i < 4; i++) {
+            uint32_t v = gcu_word(w, i);
+#pragma unroll
+            for (int u = 0; u < STEPS; u++) {
+                uint32_t *to = a[u][i / 2] + i % 2;
+                if (LARGE) {
+                    const uint32_t four = look_up(column, 1296u, v);
+                    to[0] = __byte_perm(four, 0u, 0x1404);
+                    to[2] = __byte_perm(four, 0u, 0x3424);
+                } else {
+                    to[0] = look_up(column, 36u, v);
+                    to[2] = look_up(column, 36u, v);
+                }
+            }
         }
         call += g == 8 / STEPS - 1 ? 13u : 1u;
         w = gcu_scheduled(e.calls, row, call);

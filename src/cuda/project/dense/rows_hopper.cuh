@@ -43,7 +43,7 @@ static __host__ __device__ constexpr int stage_bytes(int points, bool split)
 static __host__ __device__ constexpr int stages_of(gcu_dense_kind kind, int points, bool split)
 {
     const int room =
-        (200 * 1024 - gcu_entries_table_bytes(kind, true)) / stage_bytes(points, split);
+        (224 * 1024 - gcu_entries_table_bytes(kind, true)) / stage_bytes(points, split);
     return room > 6 ? 6 : room;
 }
 
