@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAGNITUDES = 1 << 15, TAILS_MOST = 4096 };
+enum { MAGNITUDES = 1 << 15 };
 
 /* The largest t, at least 'from', for which the tail's magnitude is still that of 'from'. */
 static uint32_t last_of(uint32_t from)
@@ -37,7 +37,7 @@ static uint16_t half_bits(float x)
 static int list_tails(uint32_t *last, uint16_t *value)
 {
     uint32_t from = 0;
-    for (int m = 0; m < TAILS_MOST; m++) {
+    for (int m = 0; m < GCU_TAILS_MOST; m++) {
         value[m] = half_bits(gnomon_gaussian16_tail(from));
         last[m] = last_of(from);
         if (last[m] == UINT32_MAX) return m + 1;
@@ -49,8 +49,8 @@ static int list_tails(uint32_t *last, uint16_t *value)
 static cudaError_t upload_tables(gcu_gpu *gpu)
 {
     struct tables {
-        uint32_t last[TAILS_MOST];
-        uint16_t value[TAILS_MOST];
+        uint32_t last[GCU_TAILS_MOST];
+        uint16_t value[GCU_TAILS_MOST];
         uint16_t magnitude[MAGNITUDES];
     } *host = static_cast<tables *>(calloc(1, sizeof *host)), *device = nullptr;
     if (!host) return cudaErrorMemoryAllocation;

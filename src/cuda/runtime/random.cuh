@@ -204,11 +204,13 @@ __device__ __forceinline__ float2 gcu_box_muller(uint32_t p, uint32_t q)
  * is asked), and of the tail: tail_value[m] is the magnitude for t <= tail_last[m], m the smallest
  * such; tail_last ascends and ends with 2^32 - 1. In device memory, made by gcu_gaussian16_tables
  * (gaussian16.cu). */
+enum { GCU_TAILS_MOST = 1024 };
+
 struct gcu_gaussian16 {
     const uint16_t *magnitude; /* 2^15 */
     const uint32_t *tail_last; /* tails */
     const uint16_t *tail_value;
-    int tails;
+    int tails; /* at most GCU_TAILS_MOST */
 };
 
 /* The magnitude, fp16 bits, of a tail word t. */

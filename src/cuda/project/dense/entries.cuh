@@ -79,11 +79,14 @@ enum gcu_dense_kind {
     GCU_DENSE_GAUSSIAN32, /* as high + low 2^-11 */
 };
 
+/* Bytes of gaussian's magnitudes, fp16, with the signs; the tail's bounds and values lie behind. */
+enum { GCU_SIGNED_BYTES = 1 << 17 };
+
 /* Bytes of shared memory for a kind's table, and its filling by all threads of the block. The large
- * table of gaussian, fp16, has the signs too; achlioptas' has four digits at once. */
+ * table of gaussian, fp16, has the signs and the tail too; achlioptas' has four digits at once. */
 static __host__ __device__ constexpr int gcu_entries_table_bytes(gcu_dense_kind kind, bool large)
 {
-    return kind == GCU_DENSE_GAUSSIAN16 ? (large ? 1 << 17 : 1 << 16)
+    return kind == GCU_DENSE_GAUSSIAN16 ? (large ? GCU_SIGNED_BYTES + 6 * GCU_TAILS_MOST : 1 << 16)
            : kind == GCU_DENSE_TERNARY  ? (large ? 1296 : 36) * 32 * 4
                                         : 0;
 }
@@ -104,6 +107,14 @@ static __device__ __forceinline__ void gcu_entries_table(const gcu_entries &e, v
         for (int i = thread; i < 1 << 14; i += threads) {
             to[i] = from[i];
             if (LARGE) to[i + (1 << 14)] = from[i] | 0x80008000u;
+        }
+        if (LARGE) {
+            uint32_t *last = to + GCU_SIGNED_BYTES / 4;
+            uint16_t *value = reinterpret_cast<uint16_t *>(last + GCU_TAILS_MOST);
+            for (int i = thread; i < e.gaussian16.tails; i += threads) {
+                last[i] = e.gaussian16.tail_last[i];
+                value[i] = e.gaussian16.tail_value[i];
+            }
         }
     }
     if (KIND == GCU_DENSE_TERNARY) {
@@ -316,18 +327,27 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_TERNARY, LARGE> {
     }
 };
 
-/* One in 2^15 values: the tail's half instead of a marked one. */
-static __device__ __forceinline__ uint32_t gcu_tail_half(const gcu_entries &e, uint32_t t)
+/* One in 2^15 values: the tail's half instead of a marked one. Ten loads, each of which waits for
+ * the one before; a large table has what they read. */
+template <bool LARGE>
+static __device__ __forceinline__ uint32_t gcu_tail_half(const gcu_entries &e, const void *table,
+                                                         uint32_t t)
 {
+    const uint32_t *last = e.gaussian16.tail_last;
+    const uint16_t *value = e.gaussian16.tail_value;
+    if (LARGE) {
+        last = static_cast<const uint32_t *>(table) + GCU_SIGNED_BYTES / 4;
+        value = reinterpret_cast<const uint16_t *>(last + GCU_TAILS_MOST);
+    }
     int low = 0, high = e.gaussian16.tails - 1;
     while (low < high) {
         const int middle = (low + high) / 2;
-        if (t <= __ldg(e.gaussian16.tail_last + middle))
+        if (t <= last[middle])
             high = middle;
         else
             low = middle + 1;
     }
-    return __ldg(e.gaussian16.tail_value + low);
+    return value[low];
 }
 
 template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
@@ -349,13 +369,18 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
         w[0] = gcu_scheduled(e.calls, row, call);
         w[1] = gcu_scheduled(e.calls, row, call + 1u);
     }
-    static __device__ __forceinline__ uint32_t two(const void *table, uint32_t w)
+    /* 'table' in shared memory's addresses: a load adds two, so that the sum is no instruction */
+    static __device__ __forceinline__ uint32_t half(uint32_t table, uint32_t at)
     {
-        const char *bytes = static_cast<const char *>(table);
+        uint16_t bits;
+        asm("ld.shared.b16 %0, [%1];" : "=h"(bits) : "r"(table + at));
+        return bits;
+    }
+    static __device__ __forceinline__ uint32_t two(uint32_t table, uint32_t w)
+    {
         const uint32_t mask = LARGE ? 0x1FFFEu : 0xFFFEu;
-        const uint32_t low = *reinterpret_cast<const uint16_t *>(bytes + ((w << 1) & mask));
-        const uint32_t high = *reinterpret_cast<const uint16_t *>(bytes + ((w >> 15) & mask));
-        const uint32_t both = __byte_perm(low, high, 0x5410);
+        const uint32_t both =
+            __byte_perm(half(table, w << 1 & mask), half(table, w >> 15 & mask), 0x5410);
         return LARGE ? both : both | (w & 0x80008000u);
     }
     static __device__ __forceinline__ bool marked(uint32_t r, uint32_t odd)
@@ -363,7 +388,8 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
         return (r >> (16 * odd) & 0x7FFFu) == 0x7E00u;
     }
     /* Entries of the tail in place of marks; r[h][i] is of call at + h, row i. One call in 4096. */
-    __device__ __forceinline__ void tail(const gcu_entries &e, uint32_t at, uint32_t r[2][4])
+    __device__ __forceinline__ void tail(const gcu_entries &e, const void *table, uint32_t at,
+                                         uint32_t r[2][4])
     {
 #pragma unroll 1
         for (uint32_t n = 0; n < 4; n++) {
@@ -384,7 +410,7 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
                 const uint32_t was = i == 0 ? v[0] : i == 1 ? v[1] : i == 2 ? v[2] : v[3];
                 if (!marked(was, odd)) continue;
                 const uint32_t half =
-                    gcu_tail_half(e, gcu_word(t, i)) | (was >> (16 * odd) & 0x8000u);
+                    gcu_tail_half<LARGE>(e, table, gcu_word(t, i)) | (was >> (16 * odd) & 0x8000u);
                 const uint32_t now = __byte_perm(was, half, odd ? 0x5410 : 0x3254);
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
@@ -398,12 +424,12 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
                                          uint32_t a[STEPS][2][4], uint32_t (*)[2][4])
     {
         uint32_t r[2][4], marks;
-        const uint32_t at = call;
+        const uint32_t at = call, halves = (uint32_t)__cvta_generic_to_shared(table);
 #pragma unroll
         for (int h = 0; h < 2; h++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                r[h][i] = two(table, gcu_word(w[h], i));
+                r[h][i] = two(halves, gcu_word(w[h], i));
         call += g == 7 ? 50u : 2u;
         draw(e);
         /* a mark is NaN, and so is what any sum of products makes of it */
@@ -418,7 +444,7 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
             : "=r"(marks)
             : "r"(r[0][0]), "r"(r[0][1]), "r"(r[0][2]), "r"(r[0][3]), "r"(r[1][0]), "r"(r[1][1]),
               "r"(r[1][2]), "r"(r[1][3]));
-        if (marks) tail(e, at, r);
+        if (marks) tail(e, table, at, r);
 #pragma unroll
         for (int h = 0; h < 2; h++)
 #pragma unroll
