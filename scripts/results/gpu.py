@@ -72,9 +72,9 @@ def dense(content):
 DENSE_LIMITS = """
 ### What dense operators with few points wait for
 
-Counters of one NVIDIA H100 (`ncu`, D = 1,000,000, k = 16,384, 32 points) and a small program that times one instruction.
-Clocks are those of a quarter of a multiprocessor, for one call of the generator in each lane of a warp: 128 signs, 32
-entries of `achlioptas`, 8 or 4 Gaussian ones.
+Counters of one NVIDIA H100 (signs) and one H200 (the others; `ncu`, D = 1,000,000, k = 16,384, 32 points), and a small
+program that times one instruction. Clocks are those of a quarter of a multiprocessor, for one call of the generator in
+each lane of a warp: 128 signs, 32 entries of `achlioptas`, 8 or 4 Gaussian ones.
 
 A call costs 18 wide products of 4 clocks and 20 logical operations of 2 (both run at half or a quarter of the rate of
 fused multiply-adds). The matrix unit with its left operand in registers needs at least 13 clocks for 64 rows × 16
@@ -87,9 +87,18 @@ issued (stalls at dispatch): the clocks of a kernel are about the sum of both, w
 | `rademacher`, 8 f32 points, signs two at a time | 220 | 144 | 364 | 351 | 444 |
 | `rademacher`, 32 f32 points, signs two at a time | 277 | 263 | 540 | 603 | 907 |
 | `rademacher`, 32 f16 points | 289 | 256 | 545 | 578 | 619 |
-| `achlioptas`, 32 f32 points | 141 | 128 | 269 | 367 | 472 |
-| `gaussian fp16`, 32 f32 points | 106 | 32 | 138 | 217 | 216 |
-| `gaussian fp32`, 32 f32 points | 177 | 24 | 201 | 266 | 287 |
+| `achlioptas`, 32 f32 points | 137 | 128 | 265 | 339 | 373 |
+| `gaussian fp16`, 32 f32 points | 97 | 32 | 129 | 209 | 222 |
+| `gaussian fp32`, 32 f32 points | 159 | 24 | 183 | 240 | 269 |
+
+By the machine code of the loops, what a call issues to each unit, in clocks of it (a unit for multiply-adds of integers
+takes 4 for a wide product and 2 for another one, the one for logic 2; a load 4, as the quarters share it, times the banks met):
+
+| job | integer products | logic | loads, with the matrix unit's | square roots | fp32 | the largest, ms |
+|---|---|---|---|---|---|---|
+| `achlioptas`, 32 f32 points | 120 | 73 | 96 | – | – | 20 |
+| `gaussian fp16`, 32 f32 points | 82 | 76 | 129 | – | – | 87 |
+| `gaussian fp32`, 32 f32 points | 72 | 100 | 12 | 16 | 76 | 214 (all 159 issues) |
 
 - *Signs two at a time*: s x + t y is s (x + y) or s (x - y). The points are packed as sums and differences, and a row of
   the operator has one number for two columns; the matrix unit's form for sparse operands takes that at twice the rate.
@@ -97,10 +106,23 @@ issued (stalls at dispatch): the clocks of a kernel are about the sum of both, w
 - With nothing made the product of 8 f32 points took 10.0 ms of 18.6, with nothing multiplied the rest 8.5: so they
   did not overlap. 26.0 of 32 f16 points were 16.8 and 11.4. Making the next fragments while the matrix unit works gained 0 to 8
   percent, for registers limit both.
-- `gaussian fp16` looks up each entry in shared memory: 8 loads of 12 clocks a call, for 32 lanes meet a bank three times;
-  that alone is about 60 ms. `gaussian fp32` has 177 instructions a call, which at one a clock are 235 ms.
-- In a program that ran signs two at a time, kernels with the same clocks as before took 4 to 5 percent longer: the
-  `gaussian fp16` rows. The clock that the driver tells was 1980 MHz in both. It was not found out why.
+- `gaussian fp16` looks up each entry in shared memory: 32 lanes meet a bank 3.5 times, 8 loads take 113 clocks a call, and
+  the matrix unit reads points for 16: 87 ms, so 80 asks for
+  something else than these look-ups. A formula of 10 to 14 instructions for each entry takes longer by count; for two of eight
+  entries it would leave both below 80, which was not tried. The memory is busy for 65 percent of the time, as it was for 62.
+- `gaussian fp32` issues 159 instructions a call, which at one a clock are 214 ms; 180 are 134 of them. They are
+  38 of the generator, 92 of logarithm, root, sine and cosine, 16 that cut entries in two.
+- One entry in 2^15 is of the tail, whose ten loads wait for each other; when they were of global memory a warp of makers
+  stood still for thousands of clocks, and four wait together. With them in shared memory `gaussian fp16` takes 3 percent less.
+- Makers apart: five or six warpgroups that make entries and leave them in shared memory, one that multiplies (D =
+  1,000,000). Twice as many warps hid latency, and what depends on the column alone was made once a warp; but entries are written
+  once and read once more: `gaussian fp16` 17.2 ms (15.2 without the tail, 14.2 with nothing multiplied, 12.6 without
+  look-ups or tail, 9.4 with neither) instead of 14.3, `achlioptas` 8.0 instead of 5.9, `gaussian fp32` 30.9 to 31.3 instead
+  of 32.7 (25.4 with nothing multiplied). Not kept.
+- The clock that the driver tells was 1980 MHz, and cycles counted by time were 1.80 GHz, at 540 to 570 W. The same machine
+  code of `gaussian fp16` took 144.3 ms in a process of its own and 149.0 after other kernels: so times of one program
+  before and after a change differ by 3 percent where the kernels between have changed. That is most of what the `gaussian
+  fp16` rows had lost when signs were taken two at a time; its inner loop had the same instructions, in another order.
 """
 
 
