@@ -4,7 +4,13 @@
 #include "cuda/filter/exact.cuh"
 #include "cuda/filter/walk.cuh"
 
-enum { THREADS = 256, WARPS = THREADS / 32, SAMPLE = 256, GROUPS = 8 };
+enum {
+    THREADS = 256,
+    WARPS = THREADS / 32,
+    SAMPLE = 256,
+    GROUPS = 8,
+    TURNS = 8 /* points that a warp packs, one after the other */
+};
 
 static bool is_floats(const gnomon_matrix *m)
 {
@@ -220,53 +226,66 @@ static __device__ __forceinline__ double sum_of_warp(double x)
 
 enum reading { FLOATS, ANY, BITS };
 
-/* A point per warp, two coordinates of a chunk a lane. */
+/* A warp packs some points, two coordinates of a chunk a lane; then a lane each takes what is to
+ * be told of one: roots in fp64 cost the same for one lane as for all. */
 template <reading READ, bool PRODUCTS>
 static __global__ void __launch_bounds__(THREADS) pack_kernel(packing k)
 {
     const int lane = threadIdx.x % 32;
-    const int64_t i = blockIdx.x * (int64_t)WARPS + threadIdx.x / 32;
+    const int64_t first = (blockIdx.x * (int64_t)WARPS + threadIdx.x / 32) * TURNS;
     const gcu_filter_points &o = k.out;
-    if (i >= o.padded) return;
-    const bool there = i < o.rows, cosine = k.metric == GNOMON_COSINE;
-    const exact_row x = exact_row_of(k.view, there ? i : 0);
+    if (first >= o.padded) return;
+    const bool cosine = k.metric == GNOMON_COSINE;
     const double scale = k.facts->scale;
-    const double inverse = cosine && there ? o.inverse[i] : 1;
-    uint8_t *to = o.halves + i * 128 + (((lane / 4) ^ (int)(i & 7)) << 4) + lane % 4 * 4;
-    double packed = 0, lost = 0, across = 0;
+    double own_packed = 0, own_lost = 0, own_across = 0;
+#pragma unroll 2
+    for (int turn = 0; turn < TURNS; turn++) {
+        const int64_t i = first + turn;
+        const bool there = i < o.rows;
+        const exact_row x = exact_row_of(k.view, there ? i : 0);
+        const double inverse = cosine && there ? o.inverse[i] : 1;
+        uint8_t *to = o.halves + i * 128 + (((lane / 4) ^ (int)(i & 7)) << 4) + lane % 4 * 4;
+        double packed = 0, lost = 0, across = 0;
 #pragma unroll 4
-    for (int64_t chunk = 0; chunk < o.chunks; chunk++) {
-        __half half[2];
+        for (int64_t chunk = 0; chunk < o.chunks; chunk++) {
+            __half half[2];
 #pragma unroll
-        for (int e = 0; e < 2; e++) {
-            const int64_t col = chunk * GCU_FILTER_CHUNK + lane * 2 + e;
-            half[e] = __float2half_rn(0.0f);
-            if (!there || col >= o.cols) continue;
-            const double given = READ == BITS ? (double)(exact_byte(x, col / 8) >> col % 8 & 1)
-                                              : exact_load<READ == FLOATS>(x, col);
-            if (!(fabs(given) <= 0x1p500) && k.fault)
-                atomicMin(k.fault, (unsigned long long)(i * o.cols + col));
-            const double m = k.mean[col];
-            const double v = (cosine ? __dmul_rn(given, inverse) : given) * scale - m;
-            /* rounded twice: what is lost is what counts */
-            half[e] = __float2half_rn(fminf(fmaxf((float)v, -65504.0f), 65504.0f));
-            const double h = (double)__half2float(half[e]), rest = v - h;
-            packed += h * h;
-            lost += rest * rest;
-            if (PRODUCTS) across += v * m;
+            for (int e = 0; e < 2; e++) {
+                const int64_t col = chunk * GCU_FILTER_CHUNK + lane * 2 + e;
+                half[e] = __float2half_rn(0.0f);
+                if (!there || col >= o.cols) continue;
+                const double given = READ == BITS ? (double)(exact_byte(x, col / 8) >> col % 8 & 1)
+                                                  : exact_load<READ == FLOATS>(x, col);
+                if (!(fabs(given) <= 0x1p500) && k.fault)
+                    atomicMin(k.fault, (unsigned long long)(i * o.cols + col));
+                const double m = k.mean[col];
+                const double v = (cosine ? __dmul_rn(given, inverse) : given) * scale - m;
+                /* rounded twice: what is lost is what counts */
+                half[e] = __float2half_rn(fminf(fmaxf((float)v, -65504.0f), 65504.0f));
+                const double h = (double)__half2float(half[e]), rest = v - h;
+                packed += h * h;
+                lost += rest * rest;
+                if (PRODUCTS) across += v * m;
+            }
+            *reinterpret_cast<__half2 *>(to + chunk * o.padded * 128) =
+                __halves2half2(half[0], half[1]);
         }
-        *reinterpret_cast<__half2 *>(to + chunk * o.padded * 128) =
-            __halves2half2(half[0], half[1]);
+        packed = sum_of_warp(packed);
+        lost = sum_of_warp(lost);
+        if (PRODUCTS) across = sum_of_warp(across);
+        if (lane == turn) {
+            own_packed = packed;
+            own_lost = lost;
+            own_across = across;
+        }
     }
-    packed = sum_of_warp(packed);
-    lost = sum_of_warp(lost);
-    if (PRODUCTS) across = sum_of_warp(across);
-    if (lane > 0) return;
-    const double squares = k.facts->squares, norm = sqrt(packed), rest = sqrt(lost);
+    if (lane >= TURNS) return;
+    const int64_t i = first + lane;
+    const double squares = k.facts->squares, norm = sqrt(own_packed), rest = sqrt(own_lost);
     o.norm[i] = norm;
     /* with what fp64 loses of X itself, which is no longer than both */
     o.error[i] = rest * (1 + 0x1p-20) + (norm + rest + sqrt(squares)) * 0x1p-48 + 0x1p-500;
-    o.own[i] = PRODUCTS ? -(across + squares / 2) : packed / 2;
+    o.own[i] = PRODUCTS ? -(own_across + squares / 2) : own_packed / 2;
 }
 
 size_t gcu_filter_pack_bytes(gnomon_metric metric, int64_t rows, int64_t cols)
@@ -305,7 +324,7 @@ cudaError_t gcu_filter_pack(const gcu_filter_centre *centre, const gnomon_matrix
         else
             inverse_kernel<false><<<blocks, THREADS, 0, stream>>>(k);
     }
-    const unsigned blocks = (unsigned)gnomon_ceil_div(o->padded, WARPS);
+    const unsigned blocks = (unsigned)gnomon_ceil_div(o->padded, WARPS * TURNS);
     if (centre->metric == GNOMON_HAMMING)
         pack_kernel<BITS, false><<<blocks, THREADS, 0, stream>>>(k);
     else if (floats && centre->metric == GNOMON_IP)
@@ -335,7 +354,7 @@ struct limits {
     gnomon_metric metric;
     const double *radii;
     double radius, gamma;
-    shares *shares;
+    double *typical; /* see typical_kernel */
     float *p_limits, *q_limits;
 };
 
@@ -358,22 +377,32 @@ static __device__ double share_of(double x, double y)
     return share > 0x1p-20 ? fmin(share, 0x1p20) : 0x1p-20; /* 0 / 0 too */
 }
 
-/* Typical numbers are medians of some rows'. */
-static __global__ void __launch_bounds__(THREADS) shares_kernel(limits k)
+/* Typical numbers, the medians of some rows': a block of threads each. */
+enum { NORM, ERROR, OTHER_NORM, OTHER_ERROR, REACH, TYPICAL };
+
+static __global__ void __launch_bounds__(THREADS) typical_kernel(limits k)
 {
     const int t = threadIdx.x;
-    const int ps = (int)min(k.p.rows, (int64_t)THREADS), qs = (int)min(k.q.rows, (int64_t)THREADS);
-    const int64_t i = t < ps ? t * (k.p.rows / ps) : 0, j = t < qs ? t * (k.q.rows / qs) : 0;
-    const double norm = rank_of(k.p.norm[i], t < ps, ps / 2, ps);
-    const double error = rank_of(k.p.error[i], t < ps, ps / 2, ps);
-    const double other_norm = rank_of(k.q.norm[j], t < qs, qs / 2, qs);
-    const double other_error = rank_of(k.q.error[j], t < qs, qs / 2, qs);
-    const double reach = rank_of(reach_of(k, i), t < ps, ps / 2, ps);
-    if (t > 0) return;
-    k.shares->distance = share_of(fmax(reach, 0.0) + error, other_error);
-    k.shares->left = share_of(norm, other_error);
-    k.shares->right = share_of(other_norm, error);
-    k.shares->norms = share_of(norm, other_norm);
+    const int which = (int)blockIdx.x;
+    const bool other = which == OTHER_NORM || which == OTHER_ERROR;
+    const gcu_filter_points &s = other ? k.q : k.p;
+    const int count = (int)min(s.rows, (int64_t)THREADS);
+    const int64_t i = t < count ? t * (s.rows / count) : 0;
+    const double mine = which == REACH                           ? reach_of(k, i)
+                        : which == ERROR || which == OTHER_ERROR ? s.error[i]
+                                                                 : s.norm[i];
+    const double found = rank_of(mine, t < count, count / 2, count);
+    if (t == 0) k.typical[which] = found;
+}
+
+static __device__ shares shares_of(const double *typical)
+{
+    shares s;
+    s.distance = share_of(fmax(typical[REACH], 0.0) + typical[ERROR], typical[OTHER_ERROR]);
+    s.left = share_of(typical[NORM], typical[OTHER_ERROR]);
+    s.right = share_of(typical[OTHER_NORM], typical[ERROR]);
+    s.norms = share_of(typical[NORM], typical[OTHER_NORM]);
+    return s;
 }
 
 /* A limit not above x; what can't be told passes. */
@@ -386,6 +415,9 @@ static __device__ float limit_of(double x, double size)
 
 static __global__ void __launch_bounds__(THREADS) limits_kernel(limits k)
 {
+    __shared__ shares m;
+    if (threadIdx.x == 0) m = shares_of(k.typical);
+    __syncthreads();
     const int64_t at = blockIdx.x * (int64_t)THREADS + threadIdx.x;
     const bool left = at < k.p.padded;
     const gcu_filter_points &s = left ? k.p : k.q;
@@ -396,7 +428,6 @@ static __global__ void __launch_bounds__(THREADS) limits_kernel(limits k)
         *to = FILTER_NEVER;
         return;
     }
-    const shares m = *k.shares;
     const double norm = s.norm[i], error = s.error[i], own = s.own[i], squares = norm * norm;
     if (k.metric == GNOMON_IP) {
         /* |p| f, |q| e, e f and gamma |p||q| */
@@ -447,9 +478,9 @@ cudaError_t gcu_filter_limits(const gcu_filter_centre *centre, const gcu_filter_
     if (p->rows == 0 || q->rows == 0) return cudaSuccess;
     const double gamma = 1.25 * ((double)p->cols + 64) * 0x1p-23;
     const limits k = {*p,       *q,      centre->facts, centre->metric,
-                      radii,    radius,  gamma,         static_cast<shares *>(work),
+                      radii,    radius,  gamma,         static_cast<double *>(work),
                       p_limits, q_limits};
-    shares_kernel<<<1, THREADS, 0, stream>>>(k);
+    typical_kernel<<<TYPICAL, THREADS, 0, stream>>>(k);
     limits_kernel<<<(unsigned)gnomon_ceil_div(p->padded + q->padded, THREADS), THREADS, 0,
                     stream>>>(k);
     return cudaGetLastError();

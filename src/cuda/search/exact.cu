@@ -402,7 +402,8 @@ __device__ __forceinline__ void keep(const few_call &c, int64_t query, int64_t p
     if (at >= (unsigned long long)c.found.room) return;
     c.found.pairs[at] = (uint64_t)query << 32 | (uint64_t)place;
     c.found.keys[at] = key;
-    atomicAdd(&c.counts[query], 1u);
+    const unsigned rank = atomicAdd(&c.counts[query], 1u);
+    if (c.found.ranks) c.found.ranks[at] = rank;
 }
 
 /* MODE: 0 differences, 1 products, 2 either. */
@@ -542,13 +543,80 @@ cudaError_t gcu_search_few(const gcu_search_pairs *k, const double *f64, int64_t
 
 /* ---- candidates of the filter ---- */
 
-template <bool SINGLE, int MODE>
+/* Keeps or drops a candidate. */
+__device__ __forceinline__ void keep_or_drop(const gcu_search_pairs &k,
+                                             const gcu_search_limits &limits,
+                                             const gcu_search_found &found, int64_t e,
+                                             int64_t query, int64_t place, double key,
+                                             unsigned *counts)
+{
+    const bool stays =
+        gcu_search_is_within(k, limits, query, place, key) && !is_own(k, query, place);
+    found.keys[e] = stays ? key : nan("");
+    if (!stays) return;
+    const unsigned rank = atomicAdd(&counts[query], 1u);
+    if (found.ranks) found.ranks[e] = rank;
+}
+
+/* Of F32 alone: half a warp takes as many pairs as it has lanes, and then a lane each of them: so
+ * roots, limits and counts cost one instruction for 32 pairs, not for two. */
+template <bool PRODUCTS>
+__global__ void __launch_bounds__(THREADS, 3)
+    verify_many_kernel(gcu_search_pairs k, gcu_search_limits limits, gcu_search_found found,
+                       int64_t pairs, unsigned *counts)
+{
+    const gcu_search_view &qs = k.queries, &xs = k.base;
+    const int lane = threadIdx.x % CHAINS;
+    const unsigned mask = half_mask();
+    const int64_t d = xs.cols, jump = (int64_t)gridDim.x * THREADS;
+    const float *const q = static_cast<const float *>(qs.data) + lane * qs.col_stride;
+    const float *const x = static_cast<const float *>(xs.data) + lane * xs.col_stride;
+    const int64_t own = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    for (int64_t e = own; e - lane < pairs; e += jump) {
+        const uint64_t pair = found.pairs[e < pairs ? e : pairs - 1];
+        const int64_t query = (int64_t)(pair >> 32), place = (int64_t)(pair & 0xffffffffu);
+        const double qf = qs.inverse ? qs.inverse[query] : 1;
+        const double xf = xs.inverse ? xs.inverse[place] : 1;
+        double chain[CHAINS];
+#pragma unroll
+        for (int n = 0; n < CHAINS; n++) {
+            const float *const a =
+                q + (int64_t)__shfl_sync(mask, (uint32_t)query, n, CHAINS) * qs.row_stride;
+            const float *const b =
+                x + (int64_t)__shfl_sync(mask, (uint32_t)place, n, CHAINS) * xs.row_stride;
+            chain[n] = 0;
+            if (qs.inverse) {
+                const double af = __shfl_sync(mask, qf, n, CHAINS);
+                const double bf = __shfl_sync(mask, xf, n, CHAINS);
+#pragma unroll 4
+                for (int64_t j = 0; j < d - lane; j += CHAINS) {
+                    const double y = __dmul_rn((double)a[j * qs.col_stride], af);
+                    const double z = __dmul_rn((double)b[j * xs.col_stride], bf);
+                    chain[n] = PRODUCTS ? fma(y, z, chain[n]) : add_difference(y, z, chain[n]);
+                }
+            } else {
+#pragma unroll 8
+                for (int64_t j = 0; j < d - lane; j += CHAINS) {
+                    const double y = (double)a[j * qs.col_stride];
+                    const double z = (double)b[j * xs.col_stride];
+                    chain[n] = PRODUCTS ? fma(y, z, chain[n]) : add_difference(y, z, chain[n]);
+                }
+            }
+        }
+        const double sum = join_many<CHAINS>(chain, mask);
+        if (e < pairs)
+            keep_or_drop(k, limits, found, e, query, place,
+                         key_of(k, sum, qf, xf, [] { return nan(""); }), counts);
+    }
+}
+
+/* Of other types. */
 __global__ void __launch_bounds__(THREADS, 4)
     verify_kernel(gcu_search_pairs k, gcu_search_limits limits, gcu_search_found found,
                   int64_t pairs, unsigned *counts)
 {
     const gcu_search_view &qs = k.queries, &xs = k.base;
-    const bool products = MODE == 2 ? k.metric == GNOMON_IP : MODE == 1;
+    const bool products = k.metric == GNOMON_IP;
     const int lane = threadIdx.x % CHAINS;
     const unsigned mask = half_mask();
     const int64_t d = xs.cols, jump = (int64_t)gridDim.x * HALVES;
@@ -559,10 +627,9 @@ __global__ void __launch_bounds__(THREADS, 4)
         const double qf = qs.inverse ? qs.inverse[query] : 1;
         const double xf = xs.inverse ? xs.inverse[place] : 1;
         double chain = 0;
-#pragma unroll(SINGLE ? 8 : 1)
         for (int64_t j = lane; j < d; j += CHAINS) {
-            double q = coordinate<SINGLE>(qs.data, qs.dtype, q0 + j * qs.col_stride);
-            double x = coordinate<SINGLE>(xs.data, xs.dtype, x0 + j * xs.col_stride);
+            double q = element(qs.data, qs.dtype, q0 + j * qs.col_stride);
+            double x = element(xs.data, xs.dtype, x0 + j * xs.col_stride);
             if (qs.inverse) {
                 q = __dmul_rn(q, qf);
                 x = __dmul_rn(x, xf);
@@ -579,10 +646,7 @@ __global__ void __launch_bounds__(THREADS, 4)
             return join_chains(again, mask);
         });
         if (lane > 0) continue;
-        const bool stays =
-            gcu_search_is_within(k, limits, query, place, key) && !is_own(k, query, place);
-        found.keys[e] = stays ? key : nan("");
-        if (stays) atomicAdd(&counts[query], 1u);
+        keep_or_drop(k, limits, found, e, query, place, key, counts);
     }
 }
 
@@ -591,10 +655,14 @@ cudaError_t gcu_search_verify(const gcu_search_pairs *k, gcu_search_limits limit
                               cudaStream_t stream)
 {
     if (pairs == 0) return cudaSuccess;
-    const bool single = k->base.dtype == GNOMON_F32 && k->queries.dtype == GNOMON_F32;
-    const auto kernel = !single                  ? verify_kernel<false, 2>
-                        : k->metric == GNOMON_IP ? verify_kernel<true, 1>
-                                                 : verify_kernel<true, 0>;
-    kernel<<<grid_of(pairs, HALVES), THREADS, 0, stream>>>(*k, limits, found, pairs, counts);
+    if (k->base.dtype != GNOMON_F32 || k->queries.dtype != GNOMON_F32)
+        verify_kernel<<<grid_of(pairs, HALVES), THREADS, 0, stream>>>(*k, limits, found, pairs,
+                                                                      counts);
+    else if (k->metric == GNOMON_IP)
+        verify_many_kernel<true>
+            <<<grid_of(pairs, THREADS), THREADS, 0, stream>>>(*k, limits, found, pairs, counts);
+    else
+        verify_many_kernel<false>
+            <<<grid_of(pairs, THREADS), THREADS, 0, stream>>>(*k, limits, found, pairs, counts);
     return cudaGetLastError();
 }

@@ -74,9 +74,7 @@ gnomon_status gcu_search_choose(gcu_search *v, const gcu_search_pairs *pairs, in
     news.offsets = v->offsets;
     news.typical = count / queries;
     GCU_TRY(v->why, gcu_search_offsets(v->counts + query, queries, v->offsets + query, v->stream));
-    GCU_TRY(v->why, cudaMemsetAsync(v->cursors + query, 0, (size_t)queries * sizeof *v->cursors,
-                                    v->stream));
-    GCU_TRY(v->why, gcu_search_scatter(v->found, count, v->offsets, v->cursors, v->sorted_keys,
+    GCU_TRY(v->why, gcu_search_scatter(v->found, count, v->offsets, v->sorted_keys,
                                        v->sorted_places, v->stream));
     const gcu_search_lists from = {sample ? nullptr : v->lists[v->now], v->list_counts, v->k};
     const gcu_search_lists to = {v->lists[1 - v->now], sample ? v->sample_counts : v->list_counts,
@@ -120,13 +118,14 @@ gcu_search_limits gcu_search_limits_of(const gcu_search *v)
 gnomon_status gcu_search_alloc_found(gcu_search *v)
 {
     const double wanted = v->k > 0 ? 24.0 * (double)v->count * (double)v->k : 0x1p24;
-    const int64_t each = v->k > 0 ? 28 : 16 + (int64_t)sizeof(gnomon_hit) + 12;
+    const int64_t each = v->k > 0 ? 32 : 16 + (int64_t)sizeof(gnomon_hit) + 12;
     int64_t pairs = wanted < 0x1p22 ? 1 << 22 : wanted > 0x1p26 ? 1 << 26 : (int64_t)wanted;
     while (pairs > 1 << 12 && !gcu_can_have(v->s, 4 * (size_t)(pairs * each)))
         pairs /= 2;
     v->found.room = pairs;
     TRY(gcu_search_room(v, pairs, &v->found.pairs));
     TRY(gcu_search_room(v, pairs, &v->found.keys));
+    if (v->k > 0) TRY(gcu_search_room(v, pairs, &v->found.ranks));
     TRY(gcu_search_room(v, pairs, &v->sorted_keys));
     TRY(gcu_search_room(v, pairs, &v->sorted_places));
     if (v->k == 0) TRY(gcu_search_room(v, pairs, &v->hits));

@@ -35,7 +35,7 @@ struct gcu_search {
     gnomon_ranked *lists[2]; /* count x k; [now] is what was found */
     int now;
     int64_t *list_counts, *sample_counts;
-    unsigned *counts, *cursors, *offsets; /* of pairs, by query */
+    unsigned *counts, *offsets; /* of pairs, by query */
     gcu_search_found found;
     double *sorted_keys;
     uint32_t *sorted_places;

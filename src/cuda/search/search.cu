@@ -500,7 +500,6 @@ static gnomon_status make_all(gcu_search *v)
         GCU_TRY(v->why, gcu_search_norms(&x, v->count, v->query_inverse, v->stream));
     }
     TRY(gcu_search_room(v, v->count, &v->counts));
-    TRY(gcu_search_room(v, v->count, &v->cursors));
     TRY(gcu_search_room(v, v->count + 1, &v->offsets));
     if (v->k > 0) {
         TRY(gcu_search_room(v, v->count, &v->sample_counts));

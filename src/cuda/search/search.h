@@ -34,7 +34,8 @@ struct gcu_search_pairs {
 /* Pairs, query << 32 | place, and their keys. Those beyond 'room' are counted and not kept. */
 struct gcu_search_found {
     uint64_t *pairs;
-    double *keys; /* NaN: dropped */
+    double *keys;    /* NaN: dropped */
+    unsigned *ranks; /* the how-manieth, from 0, of its query's it was to be counted; may be NULL */
     unsigned long long *count;
     int64_t room;
 };
@@ -102,10 +103,9 @@ cudaError_t gcu_search_select(const gcu_search_pairs *p, const gcu_search_lists 
 /* offsets[i] = the sum of counts before i, count + 1 of them. */
 cudaError_t gcu_search_offsets(const unsigned *counts, int64_t count, unsigned *offsets,
                                cudaStream_t stream);
-/* Keys and places query by query, from offsets[q] on; cursors are zero before. */
+/* Keys and places query by query, from offsets[q] on. */
 cudaError_t gcu_search_scatter(gcu_search_found found, int64_t pairs, const unsigned *offsets,
-                               unsigned *cursors, double *keys, uint32_t *places,
-                               cudaStream_t stream);
+                               double *keys, uint32_t *places, cudaStream_t stream);
 /* Lists into the order of answers. */
 cudaError_t gcu_search_sort(const gcu_search_lists *lists, int64_t queries, cudaStream_t stream);
 /* Ids and distances (products) of points. */

@@ -267,8 +267,8 @@ static unsigned grid_of(int64_t units)
 }
 
 __global__ void __launch_bounds__(THREADS)
-    scatter_kernel(gcu_search_found found, int64_t pairs, const unsigned *offsets,
-                   unsigned *cursors, double *keys, uint32_t *places)
+    scatter_kernel(gcu_search_found found, int64_t pairs, const unsigned *offsets, double *keys,
+                   uint32_t *places)
 {
     for (int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x; e < pairs;
          e += (int64_t)gridDim.x * THREADS) {
@@ -276,19 +276,17 @@ __global__ void __launch_bounds__(THREADS)
         if (key != key) continue;
         const uint64_t pair = found.pairs[e];
         const uint32_t query = (uint32_t)(pair >> 32);
-        const unsigned at = offsets[query] + atomicAdd(&cursors[query], 1u);
+        const unsigned at = offsets[query] + found.ranks[e];
         keys[at] = key;
         places[at] = (uint32_t)pair;
     }
 }
 
 cudaError_t gcu_search_scatter(gcu_search_found found, int64_t pairs, const unsigned *offsets,
-                               unsigned *cursors, double *keys, uint32_t *places,
-                               cudaStream_t stream)
+                               double *keys, uint32_t *places, cudaStream_t stream)
 {
     if (pairs == 0) return cudaSuccess;
-    scatter_kernel<<<grid_of(pairs), THREADS, 0, stream>>>(found, pairs, offsets, cursors, keys,
-                                                           places);
+    scatter_kernel<<<grid_of(pairs), THREADS, 0, stream>>>(found, pairs, offsets, keys, places);
     return cudaGetLastError();
 }
 
@@ -318,7 +316,7 @@ __device__ void merge_steps(gnomon_ranked *x, int64_t count, int64_t size, int64
     for (; step > 0; step /= 2) {
         __syncthreads();
         for (int64_t t = threadIdx.x; t < pairs; t += blockDim.x) {
-            const int64_t block = t / step * 2 * step, i = t % step;
+            const int64_t i = t & (step - 1), block = 2 * (t - i); /* steps are powers of two */
             if (2 * step == size)
                 order(x, block + i, block + size - 1 - i, count);
             else
@@ -342,7 +340,7 @@ __global__ void __launch_bounds__(512) sort_kernel(gcu_search_lists lists)
             while (pairs < count)
                 pairs *= 2;
             for (int64_t t = threadIdx.x; t < pairs / 2; t += blockDim.x) {
-                const int64_t block = t / step * 2 * step, i = t % step;
+                const int64_t i = t & (step - 1), block = 2 * (t - i);
                 if (2 * step == size)
                     order(x, block + i, block + size - 1 - i, count);
                 else
@@ -447,7 +445,7 @@ __global__ void __launch_bounds__(THREADS)
         const unsigned long long at = atomicAdd(found.count, 1ull);
         found.pairs[at] = (uint64_t)query << 32 | (uint64_t)place;
         found.keys[at] = key;
-        atomicAdd(&counts[query], 1u);
+        found.ranks[at] = atomicAdd(&counts[query], 1u);
     }
 }
 

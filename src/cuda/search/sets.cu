@@ -221,7 +221,6 @@ gnomon_status gcu_search_sets_add(gcu_search *v, gnomon_search_piece *piece)
 gnomon_status gcu_search_sets_open(gcu_search *v)
 {
     TRY(gcu_search_room(v, v->count, &v->counts));
-    TRY(gcu_search_room(v, v->count, &v->cursors));
     TRY(gcu_search_room(v, v->count + 1, &v->offsets));
     TRY(gcu_search_room(v, v->count, &v->last));
     TRY(gcu_search_alloc_found(v));

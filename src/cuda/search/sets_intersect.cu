@@ -117,8 +117,9 @@ static __device__ __forceinline__ void keep(const gcu_sets_call &c, int64_t q, i
     if (lane == 0) at = atomicAdd(c.found.count, (unsigned long long)__popc(all));
     at = __shfl_sync(~0u, at, 0) + (unsigned long long)__popc(all & ((1u << lane) - 1));
     if (!stays) return;
-    atomicAdd(&c.counts[q], 1u);
+    const unsigned rank = atomicAdd(&c.counts[q], 1u);
     if ((int64_t)at >= c.found.room) return;
+    if (c.found.ranks) c.found.ranks[at] = rank;
     c.found.pairs[at] = (uint64_t)(c.query + q) << 32 | (uint64_t)place;
     c.found.keys[at] = key;
 }
