@@ -306,21 +306,19 @@ __device__ __forceinline__ void order(gnomon_ranked *x, int64_t a, int64_t b, in
     x[b] = swap;
 }
 
-/* All steps of merging runs of 'size' from 'step' on, over count points. */
-__device__ void merge_steps(gnomon_ranked *x, int64_t count, int64_t size, int64_t step)
+/* All steps of merging runs of 'size' from 'step' on, over count points in shared memory. */
+__device__ void merge_steps(gnomon_ranked *x, int count, int64_t size, int step)
 {
-    int64_t pairs = 1;
+    int pairs = 1;
     while (pairs < count)
         pairs *= 2;
     pairs /= 2;
     for (; step > 0; step /= 2) {
         __syncthreads();
-        for (int64_t t = threadIdx.x; t < pairs; t += blockDim.x) {
-            const int64_t i = t & (step - 1), block = 2 * (t - i); /* steps are powers of two */
-            if (2 * step == size)
-                order(x, block + i, block + size - 1 - i, count);
-            else
-                order(x, block + i, block + i + step, count);
+        const bool mirrored = 2 * step == size;
+        for (int t = threadIdx.x; t < pairs; t += blockDim.x) {
+            const int i = t & (step - 1), block = 2 * (t - i); /* steps are powers of two */
+            order(x, block + i, mirrored ? block + size - 1 - i : block + i + step, count);
         }
     }
     __syncthreads();
@@ -355,9 +353,9 @@ __global__ void __launch_bounds__(512) sort_kernel(gcu_search_lists lists)
                 held[i] = x[from + i];
             if (size <= CHUNK)
                 for (int64_t first = 2; first <= size; first *= 2)
-                    merge_steps(held, some, first, first / 2);
+                    merge_steps(held, (int)some, first, (int)(first / 2));
             else
-                merge_steps(held, some, size, local / 2);
+                merge_steps(held, (int)some, size, (int)(local / 2));
             for (int64_t i = threadIdx.x; i < some; i += blockDim.x)
                 x[from + i] = held[i];
         }
