@@ -8,7 +8,9 @@
  * (src/search/exact.c).
  *
  * Bits (HAMMING) are coordinates 0 and 1, and their distance the square of L2's. X is x * scale -
- * mean, or x / |x| * scale - mean (COSINE), and x, below, what fp16 holds of it.
+ * mean, or x / |x| * scale - mean (COSINE), and x, below, what fp16 holds of it. X itself is taken
+ * in fp64, that of floats for L2 in fp32 where nothing can overflow there: what that loses is in |X
+ * - x|'s bound, and far below what fp16 loses.
  *
  * Errors. With p, q for P, Q and e = |P - p|, f = |Q - q|: a distance |P - Q| is at least |p - q| -
  * e - f, and a product P.Q at most p.q + |p| f + |q| e + e f. The tensor cores' sums are within
@@ -47,6 +49,7 @@ struct gcu_filter_centre {
 struct gcu_filter_facts {
     double scale;   /* a power of two */
     double squares; /* |mean|^2 */
+    bool plain;     /* scale and means are within 2^100, and 2^-100, and means are floats */
 };
 
 /* Bytes of device memory of a centre of so many coordinates. */

@@ -9,7 +9,8 @@ enum {
     WARPS = THREADS / 32,
     SAMPLE = 256,
     GROUPS = 8,
-    TURNS = 8 /* points that a warp packs, one after the other */
+    TURNS = 8,        /* points that a warp packs */
+    MOST_CHUNKS = 128 /* whose means are held in shared memory */
 };
 
 static bool is_floats(const gnomon_matrix *m)
@@ -119,13 +120,19 @@ static __global__ void __launch_bounds__(THREADS) estimate_facts(estimate l)
     exponent = exponent < -700 ? -700 : exponent > 1000 ? 1000 : exponent;
     const double scale = ldexp(1.0, exponent);
     const bool whole = *l.broken == 0;
+    bool plain = abs(exponent) <= 100;
     double squares = 0;
     __syncthreads();
     for (int64_t col = t; col < l.cols; col += THREADS) {
-        const double mean = (whole ? rint(l.mean[col]) : l.mean[col]) * scale;
+        double mean = (whole ? rint(l.mean[col]) : l.mean[col]) * scale;
+        if (fabs(mean) <= 0x1p100)
+            mean = (double)(float)mean; /* any centre will do */
+        else
+            plain = false;
         l.mean[col] = mean;
         squares += mean * mean;
     }
+    plain = __syncthreads_and(plain) != 0;
     __shared__ double sums[THREADS];
     sums[t] = squares;
     for (int half = THREADS / 2; half > 0; half /= 2) {
@@ -135,6 +142,7 @@ static __global__ void __launch_bounds__(THREADS) estimate_facts(estimate l)
     if (t == 0) {
         l.facts->scale = scale;
         l.facts->squares = sums[0];
+        l.facts->plain = plain;
     }
 }
 
@@ -229,12 +237,10 @@ enum reading { FLOATS, ANY, BITS };
 /* A warp packs some points, two coordinates of a chunk a lane; then a lane each takes what is to
  * be told of one: roots in fp64 cost the same for one lane as for all. */
 template <reading READ, bool PRODUCTS>
-static __global__ void __launch_bounds__(THREADS) pack_kernel(packing k)
+static __device__ __forceinline__ void pack_any(const packing &k, int64_t first)
 {
     const int lane = threadIdx.x % 32;
-    const int64_t first = (blockIdx.x * (int64_t)WARPS + threadIdx.x / 32) * TURNS;
     const gcu_filter_points &o = k.out;
-    if (first >= o.padded) return;
     const bool cosine = k.metric == GNOMON_COSINE;
     const double scale = k.facts->scale;
     double own_packed = 0, own_lost = 0, own_across = 0;
@@ -288,6 +294,105 @@ static __global__ void __launch_bounds__(THREADS) pack_kernel(packing k)
     o.own[i] = PRODUCTS ? -(own_across + squares / 2) : own_packed / 2;
 }
 
+template <reading READ, bool PRODUCTS>
+static __global__ void __launch_bounds__(THREADS) pack_kernel(packing k)
+{
+    const int64_t first = (blockIdx.x * (int64_t)WARPS + threadIdx.x / 32) * TURNS;
+    if (first < k.out.padded) pack_any<READ, PRODUCTS>(k, first);
+}
+
+/* The sums of TURNS numbers a lane over a warp, that of number lane / 4 in each lane. */
+template <typename T> static __device__ __forceinline__ T join_turns(T (&sum)[TURNS])
+{
+    static_assert(TURNS == 8, "four lanes a sum");
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int some = TURNS / 2, half = 16; some > 0; some /= 2, half /= 2) {
+        const bool upper = (lane & half) != 0;
+#pragma unroll
+        for (int n = 0; n < some; n++) {
+            const T other = __shfl_xor_sync(~0u, upper ? sum[n] : sum[n + some], half);
+            sum[n] = (upper ? sum[n + some] : sum[n]) + other;
+        }
+    }
+    T all = sum[0];
+    all += __shfl_xor_sync(~0u, all, 2);
+    return all + __shfl_xor_sync(~0u, all, 1);
+}
+
+/* L2 of floats, in fp32 where scale and mean allow it: x * scale - mean is rounded once, what fp16
+ * loses of that is exact, and so is the square of a half. All of a warp's points go through a chunk
+ * together, so that their coordinates are on the way at once. PAIRS: two lie at multiples of eight
+ * bytes. */
+template <bool PAIRS> static __global__ void __launch_bounds__(THREADS, 4) pack_floats(packing k)
+{
+    extern __shared__ float2 means[];
+    const int lane = threadIdx.x % 32;
+    const gcu_filter_points &o = k.out;
+    const int64_t first = (blockIdx.x * (int64_t)WARPS + threadIdx.x / 32) * TURNS;
+    const bool plain = k.facts->plain;
+    if (plain) {
+        for (int at = threadIdx.x; at < (int)o.chunks * 32; at += THREADS)
+            means[at] = {2 * at < o.cols ? (float)k.mean[2 * at] : 0.0f,
+                         2 * at + 1 < o.cols ? (float)k.mean[2 * at + 1] : 0.0f};
+        __syncthreads();
+    }
+    if (first >= o.padded) return;
+    if (!plain || first + TURNS > o.rows) {
+        pack_any<FLOATS, false>(k, first);
+        return;
+    }
+    const float scale = (float)k.facts->scale;
+    const float *const rows = reinterpret_cast<const float *>(k.view.data) + first * k.view.row;
+    double packed[TURNS] = {};
+    float lost[TURNS] = {};
+    for (int chunk = 0; chunk < (int)o.chunks; chunk++) {
+        const int col = chunk * GCU_FILTER_CHUNK + lane * 2;
+        float2 x[TURNS];
+#pragma unroll
+        for (int turn = 0; turn < TURNS; turn++) {
+            const float *const row = rows + turn * k.view.row + col;
+            x[turn] = {0, 0};
+            if (PAIRS && col + 1 < o.cols) {
+                x[turn] = __ldg(reinterpret_cast<const float2 *>(row));
+            } else {
+                if (col < o.cols) x[turn].x = __ldg(row);
+                if (col + 1 < o.cols) x[turn].y = __ldg(row + 1);
+            }
+        }
+        const float2 m = means[chunk * 32 + lane];
+        uint8_t *const to = o.halves + (chunk * o.padded + first) * 128 + lane % 4 * 4;
+        bool suspect = false;
+#pragma unroll
+        for (int turn = 0; turn < TURNS; turn++) {
+            suspect = suspect || !(fabsf(x[turn].x) + fabsf(x[turn].y) < INFINITY);
+            const float a = fmaf(x[turn].x, scale, -m.x), b = fmaf(x[turn].y, scale, -m.y);
+            const __half2 half = __floats2half2_rn(fminf(fmaxf(a, -65504.0f), 65504.0f),
+                                                   fminf(fmaxf(b, -65504.0f), 65504.0f));
+            const float2 h = __half22float2(half);
+            const float left = a - h.x, right = b - h.y;
+            lost[turn] = fmaf(left, left, fmaf(right, right, lost[turn]));
+            packed[turn] += (double)fmaf(h.x, h.x, h.y * h.y);
+            *reinterpret_cast<__half2 *>(to + turn * 128 + ((lane / 4 ^ turn) << 4)) = half;
+        }
+        if (!suspect || !k.fault) continue;
+#pragma unroll 1
+        for (int turn = 0; turn < TURNS; turn++)
+            for (int e = 0; e < 2; e++)
+                if (col + e < o.cols &&
+                    !(fabsf(__ldg(rows + turn * k.view.row + col + e)) < INFINITY))
+                    atomicMin(k.fault, (unsigned long long)((first + turn) * o.cols + col + e));
+    }
+    const double squares = join_turns(packed), rest = sqrt((double)join_turns(lost));
+    if (lane % 4 > 0) return;
+    const int64_t i = first + lane / 4;
+    const double norm = sqrt(squares) * (1 + 0x1p-23);
+    o.norm[i] = norm;
+    /* sums in fp32 of so many squares; coordinates rounded to fp32; squares below its least */
+    o.error[i] = rest * (1 + (double)(o.chunks + 8) * 0x1p-22) + (norm + rest) * 0x1p-23 + 0x1p-60;
+    o.own[i] = squares / 2 * (1 - 0x1p-23);
+}
+
 size_t gcu_filter_pack_bytes(gnomon_metric metric, int64_t rows, int64_t cols)
 {
     const int64_t padded = gnomon_ceil_div(rows, GCU_FILTER_PAD) * GCU_FILTER_PAD;
@@ -327,6 +432,10 @@ cudaError_t gcu_filter_pack(const gcu_filter_centre *centre, const gnomon_matrix
     const unsigned blocks = (unsigned)gnomon_ceil_div(o->padded, WARPS * TURNS);
     if (centre->metric == GNOMON_HAMMING)
         pack_kernel<BITS, false><<<blocks, THREADS, 0, stream>>>(k);
+    else if (floats && centre->metric == GNOMON_L2 && o->chunks <= MOST_CHUNKS)
+        ((uintptr_t)points->data % 8 == 0 && points->row_stride % 2 == 0
+             ? pack_floats<true>
+             : pack_floats<false>)<<<blocks, THREADS, (size_t)o->chunks * 256, stream>>>(k);
     else if (floats && centre->metric == GNOMON_IP)
         pack_kernel<FLOATS, true><<<blocks, THREADS, 0, stream>>>(k);
     else if (floats)
