@@ -241,6 +241,17 @@ int main(int argc, char **argv)
         {10000, million, 128, 10, GNOMON_L2, "pinned", "normal"},
         {10000, million, 128, 10, GNOMON_L2, "pageable", "normal"},
         {1000, 100000, 128, 10, GNOMON_L2, "device", "equal"},
+        {1, million, 128, 1000, GNOMON_L2, "device", "normal"},
+        {16, million, 128, 100, GNOMON_L2, "device", "normal"},
+        {16, million, 128, 1000, GNOMON_L2, "device", "normal"},
+        {100, million, 128, 100, GNOMON_L2, "device", "normal"},
+        {100, million, 128, 1000, GNOMON_L2, "device", "normal"},
+        {1000, million, 128, 100, GNOMON_L2, "device", "normal"},
+        {10000, million, 128, 100, GNOMON_L2, "device", "normal"},
+        {100, million, 128, 10, GNOMON_L2, "device", "clustered"},
+        {1000, million, 128, 1000, GNOMON_L2, "device", "clustered"},
+        {1, 100000, 128, 10, GNOMON_L2, "device", "equal"},
+        {100, 100000, 128, 10, GNOMON_L2, "device", "equal"},
     };
     for (const job &j : jobs)
         if (only == 0 || (only >> (&j - jobs) & 1))
