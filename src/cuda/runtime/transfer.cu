@@ -414,28 +414,41 @@ gnomon_status gcu_download(gcu_state *s, gcu_transfer t, const gnomon_matrix *fr
                            const gnomon_matrix *to, gcu_place place, cudaStream_t stream,
                            gcu_why why)
 {
-    if (to->rows == 0 || to->cols == 0) return GNOMON_OK;
-    const lines l = lines_of(to, from);
-    if (direct(&l, place)) {
-        GCU_TRY(why, copy_direct(&l, false, place, stream));
-        return GNOMON_OK;
-    }
-    gnomon_status status = open_stages(s, t.memory_limit, why);
+    return gcu_download_all(s, t, from, to, 1, place, stream, why);
+}
+
+gnomon_status gcu_download_all(gcu_state *s, gcu_transfer t, const gnomon_matrix *from,
+                               const gnomon_matrix *to, int count, gcu_place place,
+                               cudaStream_t stream, gcu_why why)
+{
+    gnomon_status status = GNOMON_OK;
     gcu_stage *full = nullptr;
-    portion p = {}, of_full = {};
-    while (status == GNOMON_OK && next_portion(&l, (int64_t)s->stage_bytes, &p)) {
-        gcu_stage *stage = &s->stage[s->next_stage];
-        s->next_stage = (s->next_stage + 1) % GCU_STAGES;
-        GCU_TRY(why, cudaEventSynchronize(stage->idle));
-        GCU_TRY(why, copy_lines(stage->data, p.length * l.size, device_at(&l, &p),
-                                l.device_line * l.size, p.length * l.size, p.count,
-                                cudaMemcpyDeviceToHost, stream));
-        GCU_TRY(why, cudaEventRecord(stage->idle, stream));
-        if (full) status = empty_stage(t, full, &l, &of_full, why);
-        full = stage;
-        of_full = p;
+    portion of_full = {};
+    lines lines_of_full = {};
+    for (int m = 0; m < count && status == GNOMON_OK; m++) {
+        if (to[m].rows == 0 || to[m].cols == 0) continue;
+        const lines l = lines_of(&to[m], &from[m]);
+        if (direct(&l, place)) {
+            GCU_TRY(why, copy_direct(&l, false, place, stream));
+            continue;
+        }
+        status = open_stages(s, t.memory_limit, why);
+        portion p = {};
+        while (status == GNOMON_OK && next_portion(&l, (int64_t)s->stage_bytes, &p)) {
+            gcu_stage *stage = &s->stage[s->next_stage];
+            s->next_stage = (s->next_stage + 1) % GCU_STAGES;
+            GCU_TRY(why, cudaEventSynchronize(stage->idle));
+            GCU_TRY(why, copy_lines(stage->data, p.length * l.size, device_at(&l, &p),
+                                    l.device_line * l.size, p.length * l.size, p.count,
+                                    cudaMemcpyDeviceToHost, stream));
+            GCU_TRY(why, cudaEventRecord(stage->idle, stream));
+            if (full) status = empty_stage(t, full, &lines_of_full, &of_full, why);
+            full = stage;
+            of_full = p;
+            lines_of_full = l;
+        }
     }
-    if (status == GNOMON_OK && full) status = empty_stage(t, full, &l, &of_full, why);
+    if (status == GNOMON_OK && full) status = empty_stage(t, full, &lines_of_full, &of_full, why);
     return status;
 }
 

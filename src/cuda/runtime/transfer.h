@@ -44,6 +44,10 @@ gnomon_status gcu_upload(gcu_state *s, gcu_transfer t, const gnomon_matrix *from
 gnomon_status gcu_download(gcu_state *s, gcu_transfer t, const gnomon_matrix *from,
                            const gnomon_matrix *to, gcu_place place, cudaStream_t stream,
                            gcu_why why);
+/* The same for 'count' views: one is on its way while the host takes the one before. */
+gnomon_status gcu_download_all(gcu_state *s, gcu_transfer t, const gnomon_matrix *from,
+                               const gnomon_matrix *to, int count, gcu_place place,
+                               cudaStream_t stream, gcu_why why);
 
 /* Enqueues to = from in 32 bits, 2^32 - 1 for what is negative or not below that: half as many
  * bytes go over the link. 'from' lies in the host's memory and has been read when it returns. */

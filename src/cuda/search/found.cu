@@ -34,19 +34,23 @@ gnomon_status gcu_search_begin_found(gcu_search *v)
     return GNOMON_OK;
 }
 
-gnomon_status gcu_search_bring(gcu_search *v, void *from, void *to, int64_t bytes)
+gnomon_status gcu_search_bring(gcu_search *v, void *const *from, void *const *to, int count,
+                               int64_t bytes)
 {
-    gnomon_matrix m = {}, there;
-    m.data = to;
-    m.dtype = GNOMON_F64;
-    m.rows = 1;
-    m.cols = m.row_stride = bytes / 8;
-    m.col_stride = 1;
-    there = m;
-    there.data = from;
-    there.memory = GNOMON_DEVICE_MEMORY;
+    gnomon_matrix here[2] = {}, there[2];
+    for (int i = 0; i < count; i++) {
+        gnomon_matrix *m = &here[i];
+        m->data = to[i];
+        m->dtype = GNOMON_F64;
+        m->rows = 1;
+        m->cols = m->row_stride = bytes / 8;
+        m->col_stride = 1;
+        there[i] = *m;
+        there[i].data = from[i];
+        there[i].memory = GNOMON_DEVICE_MEMORY;
+    }
     const gcu_transfer transfer = gcu_transfer_of(v->job);
-    return gcu_download(v->s, transfer, &there, &m, GCU_PAGEABLE, v->stream, v->why);
+    return gcu_download_all(v->s, transfer, there, here, count, GCU_PAGEABLE, v->stream, v->why);
 }
 
 gnomon_status gcu_search_hand_hits(gcu_search *v, const gcu_search_pairs *pairs, int64_t count)
@@ -58,7 +62,8 @@ gnomon_status gcu_search_hand_hits(gcu_search *v, const gcu_search_pairs *pairs,
     if (hits == 0) return GNOMON_OK;
     v->why.text[0] = 0;
     TRY(v->job->calls->hits(v->job->calls->user, hits, &at));
-    TRY(gcu_search_bring(v, v->hits, at, hits * (int64_t)sizeof *at));
+    void *const from = v->hits, *const to = at;
+    TRY(gcu_search_bring(v, &from, &to, 1, hits * (int64_t)sizeof *at));
     GCU_TRY(v->why, cudaStreamSynchronize(v->stream));
     return GNOMON_OK;
 }

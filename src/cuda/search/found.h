@@ -90,8 +90,9 @@ gcu_search_limits gcu_search_limits_of(const gcu_search *v);
 gnomon_status gcu_search_begin_found(gcu_search *v);
 /* Reads the words when the stream is there. */
 gnomon_status gcu_search_read_words(gcu_search *v);
-/* Copies so many bytes, a multiple of eight, to the host's memory. */
-gnomon_status gcu_search_bring(gcu_search *v, void *from, void *to, int64_t bytes);
+/* Copies one or two arrays of so many bytes each, a multiple of eight, to the host's memory. */
+gnomon_status gcu_search_bring(gcu_search *v, void *const *from, void *const *to, int count,
+                               int64_t bytes);
 /* Hands so many pairs over as hits by radius. */
 gnomon_status gcu_search_hand_hits(gcu_search *v, const gcu_search_pairs *pairs, int64_t count);
 /* Pairs [0, count), by query, whose keys are known and counted, go into the lists; sample: into

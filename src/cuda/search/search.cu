@@ -843,9 +843,8 @@ gnomon_status gcu_search_finish(gcu_state *s, gcu_search *v, int64_t *counts, in
     GCU_TRY(why, gcu_search_split(lists.points, places, products, some, others, v->stream));
     GCU_TRY(why, cudaMemcpyAsync(counts, v->list_counts, (size_t)v->count * sizeof *counts,
                                  cudaMemcpyDeviceToHost, v->stream));
-    gnomon_status status = gcu_search_bring(v, some, ids, places * (int64_t)sizeof *ids);
-    if (status == GNOMON_OK)
-        status = gcu_search_bring(v, others, distances, places * (int64_t)sizeof *others);
+    void *const from[] = {some, others}, *const to[] = {ids, distances};
+    gnomon_status status = gcu_search_bring(v, from, to, 2, places * (int64_t)sizeof *ids);
     const cudaError_t error = cudaStreamSynchronize(s->stream);
     if (status == GNOMON_OK && error != cudaSuccess) status = gcu_status(why, error, "search");
     return status;
