@@ -27,9 +27,10 @@ run() {
 
 blas='svd|lstsq|examples'
 kernels='project|finite|gemm|distortion|search|neighbors|join|lsh|index'
-# These go through the levels themselves, fail every allocation in turn, or count what hashing found in many joins:
-# no level changes that.
+# These go through the levels themselves, fail every allocation in turn, count what hashing found in many joins, write
+# files or send messages: no level changes that.
 levels='isa|kernels|digests|levels|project_(bits|adjoint)|faults|choose|join_lsh'
+levels+='|join_out|stream_csr|gemm_memory|lsh_(charge|tune|file)|comm_'
 
 cores="Nehalem Haswell Zen"
 grep -qw avx512dq /proc/cpuinfo && cores="$cores SkylakeX"
