@@ -7,10 +7,12 @@
 #include <string.h>
 
 /* Chunks larger than both of these gain nothing: an operator made anew for so many points
- * costs little beside applying it, while small chunks stay near the processor. The kinds of
- * few operations a point are soon done with the making. */
+ * costs little beside applying it, while what is read of a small chunk is still in the processors'
+ * caches when it is projected, and its pages are few. The kinds of few operations a point are soon
+ * done with the making. */
 static const int64_t enough_points = 2048, enough_points_fast = 256;
 static const int64_t enough_bytes = (int64_t)64 << 20, enough_bytes_fast = (int64_t)24 << 20;
+static const int64_t cached_bytes = (int64_t)8 << 20, cached_bytes_thread = (int64_t)1 << 20;
 /* A GPU makes the operator anew for every chunk and cuts it into pieces by itself. */
 static const int64_t enough_bytes_gpu = (int64_t)512 << 20;
 
@@ -58,15 +60,28 @@ static int may_use_gpu(const cli_job *job)
     return gnomon_context_device_name(job->app->ctx)[0] != '\0';
 }
 
+static int is_fast(const cli_job *job)
+{
+    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
+    gnomon_operator_describe(job->op, &d);
+    return (cli_kind_flags(d.kind) & GNOMON_KIND_FAST) != 0;
+}
+
 /* How many points of so many bytes each are enough for a chunk. */
 static int64_t enough(const cli_job *job, int64_t bytes)
 {
     if (may_use_gpu(job)) return cli_max(enough_points, enough_bytes_gpu / bytes);
-    gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
-    gnomon_operator_describe(job->op, &d);
-    int fast = (cli_kind_flags(d.kind) & GNOMON_KIND_FAST) != 0;
-    return fast ? cli_max(enough_points_fast, enough_bytes_fast / bytes)
-                : cli_max(enough_points, enough_bytes / bytes);
+    return is_fast(job) ? cli_max(enough_points_fast, enough_bytes_fast / bytes)
+                        : cli_max(enough_points, enough_bytes / bytes);
+}
+
+/* The same of whole dense points. */
+static int64_t enough_rows(const cli_job *job, int64_t bytes)
+{
+    if (may_use_gpu(job)) return enough(job, bytes);
+    const int64_t threads = gnomon_context_threads(job->app->ctx);
+    const int64_t cached = cli_max(cached_bytes, threads * cached_bytes_thread);
+    return cli_max(is_fast(job) ? enough_points_fast : enough_points, cached / bytes);
 }
 
 static int plan_sparse(cli_job *job, int64_t budget)
@@ -118,7 +133,7 @@ int cli_job_plan(cli_job *job)
     if (can_cut && (job->info.coordinates_contiguous || row > budget))
         return plan_columns(job, budget);
     if (row > budget) return too_little(job, row);
-    int64_t points = cli_min(budget / row, enough(job, row));
+    int64_t points = cli_min(budget / row, enough_rows(job, row));
     if (job->info.rows >= 0) points = cli_min(points, cli_max(job->info.rows, 1));
     job->chunk_points = points;
     job->chunk_cols = cols;
