@@ -455,9 +455,14 @@ typedef struct cli_stream {
 } cli_stream;
 /* The rows that s reads, in type dtype; they can be read again if info says that the file can. */
 gnomon_svd_rows cli_stream_rows(cli_stream *s, const gnomon_data_info *info, gnomon_dtype dtype);
+/* gnomon_svd_rank_rows, gnomon_hosvd_rank_rows. */
+typedef gnomon_status (*cli_rank_rows_fn)(gnomon_context *ctx, const struct gnomon_comm *comm,
+                                          int64_t rows, int64_t cols, int64_t stretch,
+                                          int64_t *first, int64_t *count);
 /* Rows of a rank: those of the file that the library tells, one stretch behind the other. */
 typedef struct cli_rank_rows {
     cli_app *app;
+    cli_rank_rows_fn tells; /* of dense rows */
     gnomon_reader *reader;
     const gnomon_data_info *info;
     int64_t rows;              /* of this rank, in all */
@@ -471,7 +476,8 @@ typedef struct cli_rank_rows {
     int64_t room; /* of entries */
 } cli_rank_rows;
 /* Under --comm, for the file that p has open. -1 or an exit code. */
-int cli_rank_rows_begin(cli_app *app, const char *path, const cli_points *p, cli_rank_rows *r);
+int cli_rank_rows_begin(cli_app *app, const char *path, const cli_points *p, cli_rank_rows_fn tells,
+                        cli_rank_rows *r);
 void cli_rank_rows_drop(cli_rank_rows *r);
 /* Sets r->streams, on all ranks alike, and where they fit well into 'budget' bytes reads them in
  * type dtype to p->data and p->dense; sparse ones in any case, to r->sparse, as they are stored. -1

@@ -11,8 +11,8 @@
 static int has_met;
 
 /* The verbs that run so. */
-static const char *const verbs[] = {"project", "neighbors", "join",       "dedup",
-                                    "svd",     "lstsq",     "index build"};
+static const char *const verbs[] = {"project", "neighbors", "join",  "dedup",
+                                    "svd",     "hosvd",     "lstsq", "index build"};
 enum { VERBS = sizeof verbs / sizeof verbs[0] };
 
 static int check_verb(cli_app *app)

@@ -69,8 +69,10 @@ static json_t *run_facts(const cli_app *app)
     /* What is no projection runs on the CPU. */
     const int device = gnomon_context_worked_on(app->ctx) == GNOMON_DEVICE_PLUGIN;
     const char *const declined = gnomon_context_declined(app->ctx);
+    /* ranks of a tensor are something else */
+    const char *const processes = strcmp(app->verb, "hosvd") == 0 ? "processes" : "ranks";
     return json_pack("{s:s, s:s, s:o*, s:s, s:s*, s:s*, s:s, s:i, s:f}", "gnomon", gnomon_version(),
-                     "verb", app->verb, "ranks",
+                     "verb", app->verb, processes,
                      app->comm_name != NULL ? json_integer(app->comm.size) : NULL, "device",
                      device ? gnomon_context_device_kind(app->ctx) : "cpu", "gpu",
                      device ? gnomon_context_device_name(app->ctx) : NULL, "device_reason",

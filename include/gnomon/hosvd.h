@@ -78,11 +78,21 @@ typedef struct gnomon_hosvd_options {
     uint64_t seed;
     int64_t
         memory; /* bytes for intermediate tensors, in addition to input and result; 0: no limit */
+    const struct gnomon_comm *comm; /* the ranks that share the tensor (gnomon/comm.h). All make the
+                                       same call with the same options. x tells the whole tensor on
+                                       each, but its data, or rows, are the rank's own: the slices
+                                       of the outermost mode that gnomon_hosvd_rank_rows tells, one
+                                       stretch behind the other; there may be none, and then x.data
+                                       may be NULL. Rank 0 has the result, with the same bits for
+                                       any number of ranks as without, on processors of one kind;
+                                       the others' is empty. Rank 0 holds the tensor compressed in
+                                       its first mode; the others a part of it, or one like it. On
+                                       the CPU. NULL (default): this process alone */
 } gnomon_hosvd_options;
 
-#define GNOMON_HOSVD_OPTIONS_INIT                                                            \
-    {                                                                                        \
-        sizeof(gnomon_hosvd_options), NULL, 0, 0.0, 0, 10, 1, 0, (gnomon_dtype)0, NULL, 0, 0 \
+#define GNOMON_HOSVD_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(gnomon_hosvd_options), NULL, 0, 0.0, 0, 10, 1, 0, (gnomon_dtype)0, NULL, 0, 0, NULL \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_hosvd_options_init(gnomon_hosvd_options *options, size_t size);
@@ -132,7 +142,8 @@ GNOMON_API void gnomon_hosvd_free(gnomon_context *ctx, gnomon_hosvd *hosvd);
  * gnomon_svd_dense); options must not be NULL. The result is in host memory. X is used in place if
  * it has the computation's type and is contiguous, with the modes in any order; else pieces of 2^23
  * numbers (at least one index of the outermost mode) are copied. Further memory: the tensor
- * compressed in its first mode, in the computation's type, and twice the next ones. A tolerance
+ * compressed in its first mode, in the computation's type (twice, if that is the outermost mode of
+ * more than such a piece), and twice the next ones. A tolerance
  * that is not met is not an error: the best decomposition found is returned, with converged 0.
  * Errors:
  *  - SHAPE: a mode of size 0
@@ -154,6 +165,16 @@ GNOMON_API gnomon_status gnomon_hosvd_stream(gnomon_context *ctx, const gnomon_t
                                              const gnomon_svd_rows *rows,
                                              const gnomon_hosvd_options *options,
                                              gnomon_hosvd *out);
+
+/* Which slices of a tensor one of several ranks has, for options.comm: rows and cols are the size
+ * of its outermost mode (that of the largest stride, of those with more than one index) and the
+ * product of the others. Slices [*first, *first + *count) are the rank's stretch number 'stretch';
+ * *count is 0 behind the last. Slices are dealt out in segments of whole pieces, at most 32 of all,
+ * so that a tensor of 2^23 numbers is rank 0's. Not collective.
+ * Errors: ARGUMENT. */
+GNOMON_API gnomon_status gnomon_hosvd_rank_rows(gnomon_context *ctx, const struct gnomon_comm *comm,
+                                                int64_t rows, int64_t cols, int64_t stretch,
+                                                int64_t *first, int64_t *count);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,13 @@
 /* The calls: checking what is asked for, the order of the steps, the result. */
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/context.h"
+#include "base/device.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "hosvd/slab_pass.h"
 #include "hosvd/work.h"
 #include "linalg/blas.h"
 
@@ -157,11 +160,7 @@ static gnomon_status hand_out(gnomon_hosvd_work *w)
 
 static gnomon_status run(gnomon_hosvd_work *w)
 {
-    gnomon_status status = gnomon_slabs_scan(&w->x);
-    if (status == GNOMON_ERROR_NONFINITE)
-        return gnomon_hosvd_name_element(w, w->x.source.bad_row, w->x.source.bad_col,
-                                         w->x.source.cols);
-    GNOMON_TRY(status);
+    GNOMON_TRY(gnomon_slabs_scan(&w->x));
     w->norm = w->x.source.norm;
     w->out->check_seconds += gnomon_lap(&w->clock);
     GNOMON_TRY(w->options.tolerance > 0 ? gnomon_hosvd_tolerance(w) : gnomon_hosvd_fixed(w));
@@ -179,33 +178,105 @@ static void release(gnomon_hosvd_work *w)
     if (w->owned) gnomon_cube_drop(w->ctx, &w->core);
 }
 
+static gnomon_status refuse(void *user, int64_t row, int64_t col)
+{
+    gnomon_hosvd_work *w = user;
+    return gnomon_hosvd_name_element(w, row, col, w->x.source.cols);
+}
+
+/* Indices of the outermost mode that this rank has, all of them where there is one rank. */
+static gnomon_status count_own(gnomon_hosvd_work *w, const gnomon_comm *comm, int64_t rows,
+                               int64_t cols, int64_t *own)
+{
+    int64_t first, count = 1;
+    *own = 0;
+    for (int64_t stretch = 0; count > 0; stretch++) {
+        GNOMON_TRY(gnomon_hosvd_rank_rows(w->ctx, comm, rows, cols, stretch, &first, &count));
+        *own += count;
+    }
+    return GNOMON_OK;
+}
+
 static gnomon_status start(gnomon_hosvd_work *w, const gnomon_tensor *x,
-                           const gnomon_svd_rows *rows)
+                           const gnomon_svd_rows *rows, const gnomon_comm *comm)
 {
     gnomon_tensor inner = *x;
-    GNOMON_TRY(gnomon_tensor_check(w->ctx, x, rows != NULL, w->name));
+    int64_t cols = 1, own;
+    const bool divided = comm->size > 1;
+    GNOMON_FAIL_IF(divided && x->memory == GNOMON_DEVICE_MEMORY, w->ctx, GNOMON_ERROR_UNSUPPORTED,
+                   GNOMON_ARG("x.memory") " is a device's; ranks factor on the CPU");
+    GNOMON_TRY(gnomon_tensor_check(
+        w->ctx, x, rows != NULL || (divided && x->data == NULL) /* with no slices */, w->name));
     w->modes = x->modes;
     GNOMON_TRY(read_ranks(w, x));
     for (int i = 0; i < x->modes; i++) {
         inner.size[i] = x->size[w->name[i]];
         inner.stride[i] = x->stride[w->name[i]];
     }
+    for (int i = 1; i < x->modes; i++)
+        cols *= inner.size[i];
+    GNOMON_TRY(count_own(w, comm, inner.size[0], cols, &own));
+    GNOMON_FAIL_IF(rows == NULL && own > 0 && x->data == NULL, w->ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("x.data") " is NULL, and rank %d has %" PRId64 " slices", comm->rank,
+                   own);
     if (rows != NULL) {
         GNOMON_FAIL_IF(rows->next == NULL || rows->rewind == NULL, w->ctx, GNOMON_ERROR_ARGUMENT,
                        GNOMON_ARG(GNOMON_ARG("rows") ".next") " or rows.rewind is NULL; a tensor "
                                                               "is gone through more than once");
-        int64_t cols = 1;
-        for (int i = 1; i < x->modes; i++)
-            cols *= inner.size[i];
-        GNOMON_FAIL_IF(rows->rows != inner.size[0] || rows->cols != cols, w->ctx,
-                       GNOMON_ERROR_SHAPE,
+        GNOMON_FAIL_IF(divided && rows->rows != own, w->ctx, GNOMON_ERROR_SHAPE,
+                       GNOMON_ARG("rows") " has %" PRId64 " rows on rank %d; of %" PRId64
+                                          " in all it must have %" PRId64
+                                          ", those that gnomon_hosvd_rank_rows tells",
+                       rows->rows, comm->rank, inner.size[0], own);
+        GNOMON_FAIL_IF(rows->rows != own || rows->cols != cols, w->ctx, GNOMON_ERROR_SHAPE,
                        GNOMON_ARG("rows") " is %" PRId64 " x %" PRId64
                                           "; the tensor's outermost mode has size "
                                           "%" PRId64 " and the others %" PRId64 " elements",
                        rows->rows, rows->cols, inner.size[0], cols);
     }
-    return gnomon_slabs_open(w->ctx, &inner, rows, w->f64, &w->x);
+    GNOMON_TRY(gnomon_slabs_open(w->ctx, &inner, rows, own, w->f64, &w->x));
+    w->x.source.refuse = refuse;
+    w->x.source.refuse_user = w;
+    return GNOMON_OK;
 }
+
+/* ---- a tensor that is divided among ranks ---- */
+
+static gnomon_status serve(void *user, const gnomon_row_step *told)
+{
+    gnomon_hosvd_work *w = user;
+    return gnomon_slab_pass_serve(&w->x, told);
+}
+
+/* Begins on all ranks, and does the part of those that rank 0 tells what to do. */
+static gnomon_status begin_divided(gnomon_hosvd_work *w, gnomon_row_ranks *ranks,
+                                   gnomon_status status)
+{
+    if (status == GNOMON_OK)
+        status = gnomon_device_refuse(w->ctx, GNOMON_BY_CONTEXT, "ranks factor on the CPU");
+    if (status == GNOMON_OK) status = gnomon_blas_prepare(w->ctx);
+    gnomon_context_set_worked(w->ctx, NULL);
+    w->x.source.ctx = w->ctx;
+    GNOMON_TRY(gnomon_slabs_begin(&w->x, w->name, ranks, status));
+    if (ranks->comm.rank == 0) return GNOMON_OK;
+    gnomon_blas_enter();
+    status = gnomon_row_ranks_serve(&w->x.source, serve, w);
+    gnomon_blas_leave();
+    return status;
+}
+
+gnomon_status gnomon_hosvd_rank_rows(gnomon_context *ctx, const struct gnomon_comm *comm,
+                                     int64_t rows, int64_t cols, int64_t stretch, int64_t *first,
+                                     int64_t *count)
+{
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_FAIL_IF(cols < 1, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("cols") " is %" PRId64 "; it must be at least 1", cols);
+    return gnomon_row_stretch(ctx, comm, rows, gnomon_slab_rows(gnomon_max(rows, 1), cols), stretch,
+                              first, count);
+}
+
+/* ---- the calls ---- */
 
 static gnomon_status run_on_cpu(gnomon_hosvd_work *w)
 {
@@ -236,17 +307,24 @@ static gnomon_status factor(gnomon_context *ctx, const gnomon_tensor *x,
     if (w.options.descriptor != NULL)
         GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "options.descriptor", gnomon_descriptor,
                                        w.options.descriptor, &w.descriptor));
+    gnomon_row_ranks ranks;
+    GNOMON_TRY(gnomon_row_ranks_open(ctx, w.options.comm, &ranks));
     (void)gnomon_lap(&w.clock);
-    bool done = false;
-    gnomon_status status = start(&w, x, rows);
-    if (status == GNOMON_OK) status = gnomon_hosvd_on_device(&w, x, rows != NULL, &done);
+    const bool divided = ranks.comm.size > 1;
+    bool done = divided && ranks.comm.rank > 0;
+    gnomon_status status = start(&w, x, rows, &ranks.comm);
+    if (divided)
+        status = begin_divided(&w, &ranks, status);
+    else if (status == GNOMON_OK)
+        status = gnomon_hosvd_on_device(&w, x, rows != NULL, &done);
     if (status == GNOMON_OK && !done) status = run_on_cpu(&w);
+    if (ranks.comm.rank == 0) status = gnomon_row_ranks_end(&w.x.source, status);
     full.modes = w.modes;
     full.power = w.options.power;
     full.sequential = w.options.sequential != 0;
     full.descriptor = w.descriptor;
     release(&w);
-    if (status == GNOMON_OK) gnomon_return_result(out, &full, sizeof full);
+    if (status == GNOMON_OK && ranks.comm.rank == 0) gnomon_return_result(out, &full, sizeof full);
     gnomon_hosvd_free(ctx, &full);
     return status;
 }

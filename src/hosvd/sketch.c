@@ -1,9 +1,10 @@
 /* Projections of unfoldings, several modes in one pass. The columns of mode n's unfolding are
- * numbered as they lie, so a slab holds a range of them; gnomon_stream takes them in any pieces
- * with the bits of one call. */
+ * numbered as they lie, so a slab holds a range of them, and so does a segment; gnomon_stream takes
+ * those in any pieces with the bits of one call. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "hosvd/slab_pass.h"
 #include "hosvd/work.h"
 #include "project/job.h"
 
@@ -80,55 +81,131 @@ static gnomon_sketch_options options_for(int64_t row, int64_t rows)
 }
 
 /* The outermost mode: a slab has whole rows of its unfolding. */
-static gnomon_status sketch_rows(gnomon_context *ctx, const gnomon_cube *slab, int64_t first,
-                                 const gnomon_operator *op, int64_t row, const gnomon_tall *y)
+static gnomon_status sketch_rows(gnomon_context *ctx, const gnomon_cube *slab,
+                                 const gnomon_operator *op, int64_t row, int64_t count, void *y)
 {
-    const gnomon_sketch_options options = options_for(row, y->cols);
+    const gnomon_sketch_options options = options_for(row, count);
     const gnomon_dtype dtype = slab->f64 ? GNOMON_F64 : GNOMON_F32;
     const gnomon_matrix x = gnomon_matrix_rowmajor(slab->data, dtype, slab->size[0],
                                                    gnomon_cube_count(slab) / slab->size[0]);
-    const gnomon_matrix out =
-        gnomon_matrix_rowmajor(gnomon_tall_row(y, first), dtype, slab->size[0], y->cols);
+    const gnomon_matrix out = gnomon_matrix_rowmajor(y, dtype, slab->size[0], count);
     return gnomon_sketch_at(ctx, GNOMON_ON_CPU, op, &x, &out, &options);
 }
 
-static gnomon_status pass(gnomon_slabs *x, const int *modes, int list, gnomon_operator *const *op,
-                          gnomon_stream *const *stream, int64_t row, const gnomon_tall *y)
+/* A segment's result is its sums for each mode but the outermost, by the list, and then rows of
+ * that one. On rank 0 these go to their places. */
+static gnomon_status shape_project(gnomon_slab_pass *p)
 {
-    gnomon_context *ctx = x->source.ctx;
-    gnomon_cube slab = gnomon_slabs_in_place(x);
-    const bool whole = slab.data != NULL; /* the same bits, and the operators are made once */
-    int64_t first = 0;
-    GNOMON_TRY(gnomon_slabs_rewind(x));
-    for (bool more = true; more; more = !whole) {
-        if (!whole) GNOMON_TRY(gnomon_slabs_next(x, &slab, &first));
-        if (slab.size[0] == 0) break;
-        for (int i = 0; i < list; i++)
-            GNOMON_TRY(modes[i] == 0 ? sketch_rows(ctx, &slab, first, op[i], row, &y[i])
-                                     : push(ctx, &slab, modes[i], stream[i]));
-    }
-    x->source.passes += whole;
-    for (int i = 0; i < list; i++) {
-        const gnomon_matrix out = gnomon_matrix_rowmajor(
-            y[i].data, y[i].f64 ? GNOMON_F64 : GNOMON_F32, y[i].rows, y[i].cols);
-        if (modes[i] > 0) GNOMON_TRY(gnomon_stream_finish(stream[i], &out));
+    const int64_t size = (int64_t)gnomon_tall_size(p->x->source.f64);
+    p->rows_in_place = true;
+    for (int i = 0; i < p->list; i++) {
+        const gnomon_tall *y = &p->factor[p->modes[i]];
+        if (p->modes[i] == 0)
+            p->row_bytes = y->cols * size;
+        else
+            p->numbers = gnomon_plus(p->numbers, gnomon_times(y->rows, y->cols));
     }
     return GNOMON_OK;
 }
 
+/* The columns of the segment are a range of those of all. */
+static gnomon_status open_stream(gnomon_slab_pass *p, int i, const gnomon_slab *slab)
+{
+    const gnomon_tall *y = &p->factor[p->modes[i]];
+    gnomon_sketch_options options = options_for(p->row, y->cols);
+    gnomon_cube cube = slab->cube;
+    cube.size[0] = slab->end - slab->begin;
+    const int64_t columns = gnomon_cube_count(&cube) / y->rows;
+    cube.size[0] = 1;
+    options.col = slab->begin * (gnomon_cube_count(&cube) / y->rows);
+    return gnomon_stream_at(p->x->source.ctx, GNOMON_ON_CPU, p->op[i], y->rows, columns,
+                            y->f64 ? GNOMON_F64 : GNOMON_F32, &options, &p->stream[i]);
+}
+
+static gnomon_status finish_stream(gnomon_slab_pass *p, int i, void *result)
+{
+    const gnomon_tall *y = &p->factor[p->modes[i]];
+    const gnomon_matrix out =
+        gnomon_matrix_rowmajor(result, y->f64 ? GNOMON_F64 : GNOMON_F32, y->rows, y->cols);
+    const gnomon_status status = gnomon_stream_finish(p->stream[i], &out);
+    gnomon_stream_destroy(p->stream[i]);
+    p->stream[i] = NULL;
+    return status;
+}
+
+/* Where rows of the outermost mode's projection go. */
+static void *row_place(const gnomon_slab_pass *p, const gnomon_slab *slab, void *result)
+{
+    const gnomon_tall *y = &p->factor[0];
+    if (!gnomon_row_serves(&p->x->source)) return gnomon_tall_row(y, slab->row);
+    return (char *)result + p->numbers * (int64_t)gnomon_tall_size(y->f64) +
+           (slab->row - slab->begin) * p->row_bytes;
+}
+
+static gnomon_status add_projected(gnomon_slab_pass *p, const gnomon_slab *slab, void *result)
+{
+    gnomon_context *ctx = p->x->source.ctx;
+    gnomon_slab all = *slab;
+    bool last = slab->row + slab->cube.size[0] == slab->end;
+    char *sums = result;
+    /* Of a tensor in place a segment is a slab too, with the same bits, so that operators are made
+     * once; and all of one that is not divided, for the outermost mode. */
+    const gnomon_cube whole = gnomon_slabs_in_place(p->x);
+    if (whole.data != NULL) {
+        if (!slab->first) return GNOMON_OK;
+        all.cube = gnomon_part_of_cube(&whole, slab->own, slab->end - slab->begin);
+        last = true;
+    }
+    for (int i = 0; i < p->list; i++) {
+        const int mode = p->modes[i];
+        const gnomon_tall *y = &p->factor[mode];
+        if (mode == 0) {
+            const bool divided = whole.data == NULL || gnomon_row_divided(&p->x->source);
+            if (divided || slab->begin == 0)
+                GNOMON_TRY(sketch_rows(ctx, divided ? &all.cube : &whole, p->op[i], p->row, y->cols,
+                                       row_place(p, slab, result)));
+            continue;
+        }
+        if (slab->first) GNOMON_TRY(open_stream(p, i, slab));
+        GNOMON_TRY(push(ctx, &all.cube, mode, p->stream[i]));
+        if (last) GNOMON_TRY(finish_stream(p, i, sums));
+        sums += y->rows * y->cols * (int64_t)gnomon_tall_size(y->f64);
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status take_projected(gnomon_slab_pass *p, int64_t row, int64_t rows,
+                                    const void *result, bool own)
+{
+    const char *sums = result;
+    for (int i = 0; i < p->list; i++) {
+        const gnomon_tall *y = &p->factor[p->modes[i]];
+        const int64_t count = y->rows * y->cols, bytes = count * (int64_t)gnomon_tall_size(y->f64);
+        if (p->modes[i] == 0) continue;
+        if (row == 0)
+            memcpy(y->data, sums, (size_t)bytes);
+        else
+            gnomon_row_pass_sum(p->x->source.ctx, y->f64, count, sums, y->data);
+        sums += bytes;
+    }
+    if (p->row_bytes > 0 && !own)
+        memcpy(gnomon_tall_row(&p->factor[0], row), sums, (size_t)(rows * p->row_bytes));
+    return GNOMON_OK;
+}
+
+const gnomon_slab_step gnomon_step_project = {.kind = GNOMON_STEP_TENSOR_PROJECT,
+                                              .shape = shape_project,
+                                              .add = add_projected,
+                                              .take = take_projected};
+
 gnomon_status gnomon_slabs_sketch(gnomon_slabs *x, const int *modes, int list,
                                   gnomon_operator *const *op, int64_t row, const gnomon_tall *y)
 {
-    gnomon_stream *stream[GNOMON_TENSOR_MODES] = {NULL};
-    gnomon_status status = GNOMON_OK;
-    for (int i = 0; i < list && status == GNOMON_OK; i++) {
-        const gnomon_sketch_options options = options_for(row, y[i].cols);
-        if (modes[i] > 0)
-            status = gnomon_stream_at(x->source.ctx, GNOMON_ON_CPU, op[i], y[i].rows,
-                                      y[i].f64 ? GNOMON_F64 : GNOMON_F32, &options, &stream[i]);
+    gnomon_slab_pass p = {.x = x, .kind = GNOMON_STEP_TENSOR_PROJECT, .list = list, .row = row};
+    for (int i = 0; i < list; i++) {
+        p.modes[i] = modes[i];
+        p.factor[modes[i]] = y[i];
+        p.op[i] = op[i];
     }
-    if (status == GNOMON_OK) status = pass(x, modes, list, op, stream, row, y);
-    for (int i = 0; i < list; i++)
-        gnomon_stream_destroy(stream[i]);
-    return status;
+    return gnomon_slab_pass_run(&p);
 }

@@ -7,6 +7,7 @@
 #include "linalg/blas.h"
 #include "points/rows.h"
 #include "points/view.h"
+#include "svd/row_pass.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -147,7 +148,7 @@ static bool is_packed(const gnomon_tensor *t)
     return t->size[0] == 1 || (t->modes == 1 ? t->stride[0] == 1 : t->stride[0] >= step);
 }
 
-static int64_t rows_of_slab(int64_t rows, int64_t cols)
+int64_t gnomon_slab_rows(int64_t rows, int64_t cols)
 {
     const int64_t most = SLAB_NUMBERS / cols;
     return most < 1 ? 1 : most < rows ? most : rows;
@@ -157,15 +158,16 @@ static gnomon_status open_source(gnomon_context *ctx, const gnomon_svd_rows *row
                                  gnomon_slabs *slabs)
 {
     const gnomon_matrix *matrix = rows == NULL ? &slabs->matrix : NULL;
-    GNOMON_TRY(gnomon_row_source_open(ctx, matrix, NULL, rows, f64, &slabs->source));
-    slabs->source.piece_rows = rows_of_slab(slabs->source.rows, slabs->source.cols);
+    GNOMON_TRY(gnomon_row_source_open_part(ctx, matrix, NULL, rows, f64, &slabs->source));
+    slabs->source.piece_rows = gnomon_slab_rows(slabs->size[0], slabs->source.cols);
     slabs->source.direct = matrix != NULL && matrix->dtype == (f64 ? GNOMON_F64 : GNOMON_F32) &&
                            matrix->row_stride == matrix->cols;
     return GNOMON_OK;
 }
 
 gnomon_status gnomon_slabs_open(gnomon_context *ctx, const gnomon_tensor *x,
-                                const gnomon_svd_rows *rows, bool f64, gnomon_slabs *slabs)
+                                const gnomon_svd_rows *rows, int64_t here, bool f64,
+                                gnomon_slabs *slabs)
 {
     int64_t cols = 1;
     memset(slabs, 0, sizeof *slabs);
@@ -173,7 +175,7 @@ gnomon_status gnomon_slabs_open(gnomon_context *ctx, const gnomon_tensor *x,
     memcpy(slabs->size, x->size, sizeof slabs->size);
     for (int n = 1; n < x->modes; n++)
         cols *= x->size[n];
-    slabs->matrix = (gnomon_matrix){x->data, x->dtype, GNOMON_HOST, x->size[0], cols, cols, 1};
+    slabs->matrix = (gnomon_matrix){x->data, x->dtype, GNOMON_HOST, here, cols, cols, 1};
     if (x->modes > 1 && x->size[0] > 1) slabs->matrix.row_stride = x->stride[0];
     if (rows != NULL) {
         slabs->rows = *rows;
@@ -181,8 +183,9 @@ gnomon_status gnomon_slabs_open(gnomon_context *ctx, const gnomon_tensor *x,
         return open_source(ctx, NULL, f64, slabs);
     } else {
         slabs->scattered = (gnomon_scattered){ctx, *x, 0};
-        slabs->rows = (gnomon_svd_rows){&slabs->scattered, x->size[0],  cols,
-                                        x->dtype,          gather_next, gather_rewind};
+        slabs->scattered.tensor.size[0] = here;
+        slabs->rows =
+            (gnomon_svd_rows){&slabs->scattered, here, cols, x->dtype, gather_next, gather_rewind};
     }
     return open_source(ctx, &slabs->rows, f64, slabs);
 }
@@ -192,7 +195,40 @@ gnomon_status gnomon_slabs_of_cube(gnomon_context *ctx, const gnomon_cube *cube,
 {
     const gnomon_tensor t = gnomon_tensor_packed(cube->data, cube->f64 ? GNOMON_F64 : GNOMON_F32,
                                                  cube->modes, cube->size, 0);
-    return gnomon_slabs_open(ctx, &t, NULL, cube->f64, slabs);
+    return gnomon_slabs_open(ctx, &t, NULL, cube->size[0], cube->f64, slabs);
+}
+
+/* What all ranks must have alike. */
+typedef struct tensor_terms {
+    int64_t f64, modes, size[GNOMON_TENSOR_MODES], names[GNOMON_TENSOR_MODES];
+} tensor_terms;
+
+gnomon_status gnomon_slabs_begin(gnomon_slabs *slabs, const int *names, gnomon_row_ranks *ranks,
+                                 gnomon_status status)
+{
+    gnomon_row_source *source = &slabs->source;
+    tensor_terms own = {.f64 = source->f64, .modes = slabs->modes};
+    source->ranks = ranks;
+    GNOMON_TRY(gnomon_row_step_ready(source, status));
+    for (int i = 0; i < slabs->modes; i++) {
+        own.size[i] = slabs->size[i];
+        own.names[i] = names[i];
+    }
+    tensor_terms first = own;
+    GNOMON_TRY(gnomon_row_step_share(source, &first, sizeof first));
+    if (memcmp(&first, &own, sizeof own) != 0)
+        status = gnomon_fail(source->ctx, GNOMON_ERROR_SHAPE,
+                             GNOMON_ARG("x") " on rank %d has other sizes, another order of modes "
+                                             "or another type than on rank 0",
+                             ranks->comm.rank);
+    GNOMON_TRY(gnomon_row_ranks_begin(source, ranks, status));
+    return GNOMON_OK;
+}
+
+int64_t gnomon_slabs_segments(const gnomon_slabs *slabs)
+{
+    const int64_t rows = slabs->size[0];
+    return gnomon_ceil_div(rows, gnomon_row_segment(rows, slabs->source.piece_rows));
 }
 
 void gnomon_slabs_close(gnomon_slabs *slabs)
@@ -205,26 +241,11 @@ gnomon_status gnomon_slabs_scan(gnomon_slabs *slabs)
     return gnomon_row_source_scan(&slabs->source);
 }
 
-gnomon_status gnomon_slabs_rewind(gnomon_slabs *slabs)
-{
-    return gnomon_row_source_rewind(&slabs->source);
-}
-
-gnomon_status gnomon_slabs_next(gnomon_slabs *slabs, gnomon_cube *slab, int64_t *row)
-{
-    gnomon_piece piece;
-    GNOMON_TRY(gnomon_row_source_next(&slabs->source, &piece));
-    *slab = (gnomon_cube){piece.dense.data, slabs->source.f64, slabs->modes, {0}};
-    memcpy(slab->size, slabs->size, sizeof slab->size);
-    slab->size[0] = piece.rows;
-    *row = piece.row;
-    return GNOMON_OK;
-}
-
 gnomon_cube gnomon_slabs_in_place(const gnomon_slabs *slabs)
 {
     gnomon_cube cube = {NULL, slabs->source.f64, slabs->modes, {0}};
     memcpy(cube.size, slabs->size, sizeof cube.size);
+    cube.size[0] = slabs->matrix.rows;
     if (slabs->source.direct && slabs->source.exponent == 0) cube.data = slabs->matrix.data;
     return cube;
 }

@@ -3,7 +3,8 @@
  *
  * Inside, modes are in the order of falling strides, so that a slab is a piece of memory or of a
  * file; those with one index come last. A slab has a number of indices that depends on the shape
- * alone, so that where the tensor comes from does not show in the result. */
+ * alone, so that where the tensor comes from does not show in the result. Passes over slabs are in
+ * hosvd/slab_pass.h. */
 #ifndef GNOMON_HOSVD_SLABS_H
 #define GNOMON_HOSVD_SLABS_H
 
@@ -32,9 +33,17 @@ gnomon_status gnomon_tensor_check(gnomon_context *ctx, const gnomon_tensor *x, b
                                   int order[GNOMON_TENSOR_MODES]);
 
 /* Opens a tensor whose modes are in the inner order, in memory or (rows not NULL) as a stream; it
- * stays where it is, and so must slabs. */
+ * stays where it is, and so must slabs. here: how many indices of the outermost mode these have, on
+ * one of several ranks, where gnomon_slabs_begin is next; else all. */
 gnomon_status gnomon_slabs_open(gnomon_context *ctx, const gnomon_tensor *x,
-                                const gnomon_svd_rows *rows, bool f64, gnomon_slabs *slabs);
+                                const gnomon_svd_rows *rows, int64_t here, bool f64,
+                                gnomon_slabs *slabs);
+/* Before the work, on all ranks, as gnomon_row_ranks_begin: also that all have the same tensor,
+ * whose modes have these names. */
+gnomon_status gnomon_slabs_begin(gnomon_slabs *slabs, const int *names,
+                                 struct gnomon_row_ranks *ranks, gnomon_status status);
+/* Indices of a slab, for so many of the outermost mode and so many elements of each. */
+int64_t gnomon_slab_rows(int64_t rows, int64_t cols);
 /* Opens a cube, which needs no check. */
 gnomon_status gnomon_slabs_of_cube(gnomon_context *ctx, const gnomon_cube *cube,
                                    gnomon_slabs *slabs);
@@ -43,11 +52,11 @@ void gnomon_slabs_close(gnomon_slabs *slabs);
 /* One pass that finds norm, largest and scaling. On NONFINITE *row and *col tell where. */
 gnomon_status gnomon_slabs_scan(gnomon_slabs *slabs);
 
-gnomon_status gnomon_slabs_rewind(gnomon_slabs *slabs);
-/* The next slab, its first index in *row; slab->size[0] is 0 at the end. */
-gnomon_status gnomon_slabs_next(gnomon_slabs *slabs, gnomon_cube *slab, int64_t *row);
+/* Into how many segments passes over them are cut (svd/row_pass.h). */
+int64_t gnomon_slabs_segments(const gnomon_slabs *slabs);
 
-/* The tensor itself as a cube, when it lies in memory as one; else data is NULL. */
+/* The tensor itself, or what is here of it, as a cube, when it lies in memory as one; else data is
+ * NULL. */
 gnomon_cube gnomon_slabs_in_place(const gnomon_slabs *slabs);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "svd/row_pass.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ gnomon_status gnomon_hosvd_materialise(gnomon_hosvd_work *w)
 {
     if (w->core.data != NULL) return GNOMON_OK;
     gnomon_cube cube = gnomon_slabs_in_place(&w->x);
-    const bool copied = cube.data == NULL;
+    const bool copied = cube.data == NULL || gnomon_row_divided(&w->x.source);
     if (copied) GNOMON_TRY(gnomon_slabs_shrink(&w->x, NULL, 0, NULL, w->options.memory, &cube));
     gnomon_status status = gnomon_hosvd_replace(w, &cube);
     w->owned = copied;

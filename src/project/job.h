@@ -66,7 +66,8 @@ gnomon_status gnomon_job_on_device(gnomon_context *ctx, gnomon_where where, gnom
 gnomon_status gnomon_csr_on_device(gnomon_context *ctx, gnomon_where where, gnomon_sketch_job *job,
                                    bool *done);
 
-/* The public gnomon_sketch, gnomon_sketch_csr and gnomon_stream_create as steps of a job. */
+/* The public gnomon_sketch, gnomon_sketch_csr and gnomon_stream_create as steps of a job. cols: how
+ * many columns come, -1: all from options->col on; then the stream has a partial sketch. */
 gnomon_status gnomon_sketch_at(gnomon_context *ctx, gnomon_where where, const gnomon_operator *op,
                                const gnomon_matrix *x, const gnomon_matrix *y,
                                const gnomon_sketch_options *options);
@@ -74,7 +75,7 @@ gnomon_status gnomon_sketch_csr_at(gnomon_context *ctx, gnomon_where where,
                                    const gnomon_operator *op, const gnomon_csr *x,
                                    const gnomon_matrix *y, const gnomon_sketch_options *options);
 gnomon_status gnomon_stream_at(gnomon_context *ctx, gnomon_where where, const gnomon_operator *op,
-                               int64_t n, gnomon_dtype dtype, const gnomon_sketch_options *options,
-                               gnomon_stream **out);
+                               int64_t n, int64_t cols, gnomon_dtype dtype,
+                               const gnomon_sketch_options *options, gnomon_stream **out);
 
 #endif

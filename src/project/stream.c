@@ -17,6 +17,7 @@
 struct gnomon_stream {
     gnomon_context *ctx;
     gnomon_sketch_job job; /* col: where the stream begins */
+    int64_t end;           /* the first column that is not to come */
     int64_t points, next;  /* next: the first column that has not come */
     bool failed;
     /* on a device: */
@@ -54,15 +55,15 @@ static int64_t widest_unit(const gnomon_operator *op)
     return op->levels > 1 ? op->factor[0].cols : gnomon_min(chunk_of(op), op->block_cols);
 }
 
-/* The unit that column col lies in: [*begin, *end). */
-static void unit_of(const gnomon_operator *op, int64_t col, int64_t *begin, int64_t *end)
+/* The unit that column col lies in, as far as the stream goes: [*begin, *end). */
+static void unit_of(const gnomon_stream *s, int64_t col, int64_t *begin, int64_t *end)
 {
-    const int64_t d = op->descriptor.d;
+    const gnomon_operator *op = s->job.op;
     const int64_t block = op->levels > 1 ? op->factor[0].cols : op->block_cols;
     const int64_t unit = op->levels > 1 ? block : chunk_of(op);
     const int64_t base = col / block * block;
     *begin = base + (col - base) / unit * unit;
-    *end = gnomon_min(d, gnomon_min(base + block, *begin + unit));
+    *end = gnomon_min(s->end, gnomon_min(base + block, *begin + unit));
 }
 
 static gnomon_status open_blocks(gnomon_stream *s)
@@ -72,7 +73,7 @@ static gnomon_status open_blocks(gnomon_stream *s)
     /* Views without data, whose shapes are those of all that is to come. */
     const gnomon_matrix x = {.dtype = job->f64 ? GNOMON_F64 : GNOMON_F32,
                              .rows = s->points,
-                             .cols = op->descriptor.d - job->col};
+                             .cols = s->end - job->col};
     const gnomon_matrix y = {.dtype = x.dtype, .rows = s->points, .cols = job->rows};
     job->x = &x;
     job->y = &y;
@@ -105,7 +106,7 @@ static gnomon_status open_cascade(gnomon_stream *s)
     if (s->points == 0) return GNOMON_OK;
     GNOMON_TRY(gnomon_cascade_open(&s->cascade, s->ctx, job, s->points, true));
     int64_t first, end;
-    gnomon_cascade_blocks(job->op, job->col, job->op->descriptor.d - job->col, &first, &end);
+    gnomon_cascade_blocks(job->op, job->col, s->end - job->col, &first, &end);
     gnomon_cascade_begin(&s->cascade, s->points, first, end);
     return GNOMON_OK;
 }
@@ -133,7 +134,7 @@ static gnomon_status open_device(gnomon_stream *s, gnomon_where where)
     gnomon_sketch_job *job = &s->job;
     const gnomon_dtype dtype = job->f64 ? GNOMON_F64 : GNOMON_F32;
     const gnomon_matrix x =
-        gnomon_matrix_rowmajor(NULL, dtype, s->points, job->op->descriptor.d - job->col);
+        gnomon_matrix_rowmajor(NULL, dtype, s->points, s->end - job->col);
     const gnomon_matrix y = gnomon_matrix_rowmajor(NULL, dtype, s->points, job->rows);
     bool done;
     job->x = &x;
@@ -152,13 +153,13 @@ static gnomon_status open_cpu(gnomon_stream *s)
 }
 
 gnomon_status gnomon_stream_at(gnomon_context *ctx, gnomon_where where, const gnomon_operator *op,
-                               int64_t n, gnomon_dtype dtype, const gnomon_sketch_options *options,
-                               gnomon_stream **out)
+                               int64_t n, int64_t cols, gnomon_dtype dtype,
+                               const gnomon_sketch_options *options, gnomon_stream **out)
 {
     gnomon_sketch_job job;
     GNOMON_FAIL_IF(!out, ctx, GNOMON_ERROR_ARGUMENT, GNOMON_ARG("out") " is NULL");
     *out = NULL;
-    GNOMON_TRY(gnomon_job_options(ctx, op, options, "the stream", -1, &job));
+    GNOMON_TRY(gnomon_job_options(ctx, op, options, "the stream", cols, &job));
     GNOMON_FAIL_IF(n < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("n") " is %" PRId64 "; it must not be negative", n);
     GNOMON_FAIL_IF(dtype != GNOMON_F32 && dtype != GNOMON_F64, ctx, GNOMON_ERROR_ARGUMENT,
@@ -170,6 +171,7 @@ gnomon_status gnomon_stream_at(gnomon_context *ctx, gnomon_where where, const gn
     s->job = job;
     s->points = n;
     s->next = s->held = job.col;
+    s->end = cols >= 0 ? job.col + cols : op->descriptor.d;
     s->pitch = gnomon_tiles_of(n) * GNOMON_LANES;
     /* points of which there are none are the CPU's */
     gnomon_status status = n > 0 ? open_device(s, where) : GNOMON_OK;
@@ -187,7 +189,7 @@ gnomon_status gnomon_stream_create(gnomon_context *ctx, const gnomon_operator *o
                                    gnomon_dtype dtype, const gnomon_sketch_options *options,
                                    gnomon_stream **out)
 {
-    return gnomon_stream_at(ctx, GNOMON_BY_CONTEXT, op, n, dtype, options, out);
+    return gnomon_stream_at(ctx, GNOMON_BY_CONTEXT, op, n, -1, dtype, options, out);
 }
 
 static void close_device(gnomon_stream *s)
@@ -314,7 +316,7 @@ static gnomon_status add_piece(gnomon_stream *s, const gnomon_matrix *piece)
     const int64_t end = s->next + piece->cols;
     int64_t at = s->next, unit, unit_end;
     if (s->held < s->next) { /* the rest of what waits */
-        unit_of(s->job.op, s->held, &unit, &unit_end);
+        unit_of(s, s->held, &unit, &unit_end);
         at = gnomon_min(unit_end, end);
         GNOMON_TRY(hold(s, piece, 0, at - s->next));
         if (at == unit_end) {
@@ -324,7 +326,7 @@ static gnomon_status add_piece(gnomon_stream *s, const gnomon_matrix *piece)
         }
     }
     if (at < end) {
-        unit_of(s->job.op, end - 1, &unit, &unit_end);
+        unit_of(s, end - 1, &unit, &unit_end);
         int64_t whole = unit_end == end ? end : unit;
         if (whole < at) whole = at;
         const gnomon_matrix m = gnomon_columns(piece, at - s->next, whole - at);
@@ -346,7 +348,7 @@ gnomon_status gnomon_stream_push(gnomon_stream *s, const gnomon_matrix *piece)
     GNOMON_FAIL_IF(piece->rows != s->points, ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("piece") " has %" PRId64 " rows; the stream has %" PRId64 " points",
                    piece->rows, s->points);
-    const int64_t left = s->job.op->descriptor.d - s->next;
+    const int64_t left = s->end - s->next;
     GNOMON_FAIL_IF(piece->cols > left, ctx, GNOMON_ERROR_SHAPE,
                    GNOMON_ARG("piece") " has %" PRId64 " columns; %" PRId64
                                        " of the operator's %" PRId64 " are still to come",
@@ -398,9 +400,8 @@ gnomon_status gnomon_stream_finish(gnomon_stream *s, const gnomon_matrix *y)
     GNOMON_FAIL_IF(
         !s->job.f64 && y->dtype == GNOMON_F64, ctx, GNOMON_ERROR_DTYPE,
         GNOMON_ARG("y.dtype") " is f64, which needs fp64 sums; the stream's dtype is f32");
-    GNOMON_FAIL_IF(s->next != op->descriptor.d, ctx, GNOMON_ERROR_SHAPE,
-                   "the stream has come to column %" PRId64 " of %" PRId64, s->next,
-                   op->descriptor.d);
+    GNOMON_FAIL_IF(s->next != s->end, ctx, GNOMON_ERROR_SHAPE,
+                   "the stream has come to column %" PRId64 " of %" PRId64, s->next, s->end);
     if (s->points == 0) return GNOMON_OK;
     if (s->device_stream) {
         gnomon_device_call *const call = &s->call;

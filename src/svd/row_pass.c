@@ -12,24 +12,22 @@
 
 /* ---- segments ---- */
 
-static int64_t segment_rows(int64_t rows, int64_t piece_rows)
+int64_t gnomon_row_segment(int64_t rows, int64_t piece_rows)
 {
     const int64_t pieces = gnomon_ceil_div(rows, piece_rows);
     return gnomon_ceil_div(pieces > 0 ? pieces : 1, GNOMON_SEGMENTS) * piece_rows;
 }
 
-/* What both calls below check, and what they answer where there is no such stretch. */
+/* What the calls below check, and what they answer where there is no such stretch. */
 static gnomon_status open_stretch(gnomon_context *ctx, const struct gnomon_comm *given,
-                                  int64_t rows, int64_t cols, int64_t stretch, int64_t *first,
-                                  int64_t *count, gnomon_comm *comm)
+                                  int64_t rows, int64_t stretch, int64_t *first, int64_t *count,
+                                  gnomon_comm *comm)
 {
     GNOMON_TRY(gnomon_comm_take(ctx, given, comm));
     GNOMON_NEED(ctx, first, "first");
     GNOMON_NEED(ctx, count, "count");
     GNOMON_FAIL_IF(rows < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("rows") " is %" PRId64 "; it must not be negative", rows);
-    GNOMON_FAIL_IF(cols < 1, ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("cols") " is %" PRId64 "; it must be at least 1", cols);
     GNOMON_FAIL_IF(stretch < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("stretch") " is %" PRId64 "; it must not be negative", stretch);
     *first = rows;
@@ -37,13 +35,13 @@ static gnomon_status open_stretch(gnomon_context *ctx, const struct gnomon_comm 
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct gnomon_comm *given,
-                                   int64_t rows, int64_t cols, int64_t stretch, int64_t *first,
-                                   int64_t *count)
+gnomon_status gnomon_row_stretch(gnomon_context *ctx, const struct gnomon_comm *given, int64_t rows,
+                                 int64_t piece_rows, int64_t stretch, int64_t *first,
+                                 int64_t *count)
 {
     gnomon_comm comm;
-    GNOMON_TRY(open_stretch(ctx, given, rows, cols, stretch, first, count, &comm));
-    const int64_t each = segment_rows(rows, gnomon_row_source_piece_rows(cols));
+    GNOMON_TRY(open_stretch(ctx, given, rows, stretch, first, count, &comm));
+    const int64_t each = gnomon_row_segment(rows, piece_rows);
     const int64_t segments = gnomon_ceil_div(rows, each);
     if (stretch >= GNOMON_SEGMENTS) return GNOMON_OK;
     const int64_t segment = stretch * comm.size + comm.rank;
@@ -53,15 +51,25 @@ gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct gnomon_comm
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_svd_rank_rows(gnomon_context *ctx, const struct gnomon_comm *given,
+                                   int64_t rows, int64_t cols, int64_t stretch, int64_t *first,
+                                   int64_t *count)
+{
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_FAIL_IF(cols < 1, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("cols") " is %" PRId64 "; it must be at least 1", cols);
+    return gnomon_row_stretch(ctx, given, rows, gnomon_row_source_piece_rows(cols), stretch, first,
+                              count);
+}
+
 gnomon_status gnomon_svd_rank_sparse_rows(gnomon_context *ctx, const struct gnomon_comm *given,
                                           int64_t rows, int64_t stretch, int64_t *first,
                                           int64_t *count)
 {
-    enum { ANY_COLS = 1 };
     gnomon_comm comm;
     gnomon_row_source source = {.sparse = true};
     int64_t own;
-    GNOMON_TRY(open_stretch(ctx, given, rows, ANY_COLS, stretch, first, count, &comm));
+    GNOMON_TRY(open_stretch(ctx, given, rows, stretch, first, count, &comm));
     gnomon_parts_have(&source, comm.rank, comm.size);
     if (source.parts == 0 || !gnomon_mul(stretch, (int64_t)GNOMON_CHUNK * GNOMON_PARTS, &own))
         return GNOMON_OK;
@@ -174,7 +182,7 @@ static gnomon_status check_terms(gnomon_row_source *source, const terms *t)
                    GNOMON_ARG("center") " or standardize is another on rank %d than on rank 0",
                    comm->rank);
     source->rows = t->rows;
-    source->segment_rows = segment_rows(t->rows, source->piece_rows);
+    source->segment_rows = gnomon_row_segment(t->rows, source->piece_rows);
     gnomon_parts_have(source, comm->rank, comm->size);
     const int64_t due = rows_of(source, comm->rank, comm->size);
     GNOMON_FAIL_IF(own != due, source->ctx, GNOMON_ERROR_SHAPE,
@@ -453,7 +461,7 @@ gnomon_status gnomon_row_pass_run(gnomon_row_source *source, const gnomon_row_pa
 {
     run r = {.source = source, .pass = pass};
     if (source->ranks == NULL)
-        source->segment_rows = segment_rows(source->rows, source->piece_rows);
+        source->segment_rows = gnomon_row_segment(source->rows, source->piece_rows);
     if (status == GNOMON_OK) status = gnomon_row_source_rewind(source);
     status = gnomon_row_step_ready(source, status);
     if (status == GNOMON_OK) status = source->ranks == NULL ? run_alone(&r) : run_divided(&r);

@@ -40,7 +40,16 @@ typedef enum gnomon_step_kind {
     GNOMON_STEP_MEANS = 13,
     GNOMON_STEP_SPREAD = 14,
     GNOMON_STEP_SQUARES = 15,
-    GNOMON_STEP_CENTERED = 16
+    GNOMON_STEP_CENTERED = 16,
+    /* of tensors */
+    GNOMON_STEP_TENSOR_PROJECT = 17,
+    GNOMON_STEP_TENSOR_SHRINK = 18,
+    GNOMON_STEP_TENSOR_REST = 19,
+    GNOMON_STEP_TENSOR_CROSS = 20,
+    GNOMON_STEP_TENSOR_SHRUNK_CROSS = 21,
+    GNOMON_STEP_TENSOR_RESIDUAL = 22,
+    GNOMON_STEP_TENSOR_GRAM = 23,
+    GNOMON_STEP_TENSOR_TRIANGLE = 24
 } gnomon_step_kind;
 
 /* What rank 0 tells the others; docs/reference/formats.md has what the numbers are. */
@@ -48,6 +57,13 @@ typedef struct gnomon_row_step {
     int64_t kind, exponent; /* that of the source */
     int64_t numbers[6];
 } gnomon_row_step;
+
+/* Rows of a segment, by the shape alone. Whole pieces, at most GNOMON_SEGMENTS of such. */
+int64_t gnomon_row_segment(int64_t rows, int64_t piece_rows);
+/* The rows of a rank's segment number 'stretch'; none behind the last. Errors: ARGUMENT. */
+gnomon_status gnomon_row_stretch(gnomon_context *ctx, const struct gnomon_comm *given, int64_t rows,
+                                 int64_t piece_rows, int64_t stretch, int64_t *first,
+                                 int64_t *count);
 
 /* Takes a caller's ranks; of one rank where given is NULL. Errors: ARGUMENT. */
 gnomon_status gnomon_row_ranks_open(gnomon_context *ctx, const struct gnomon_comm *given,

@@ -76,6 +76,9 @@ typedef struct gnomon_row_source {
     double squares;           /* norm squared, while it is summed */
     double largest;           /* the largest magnitude, unscaled */
     int64_t bad_row, bad_col; /* of what was not finite, after NONFINITE */
+    /* Unless NULL: leaves the error's text for that in place of rows and columns. */
+    gnomon_status (*refuse)(void *user, int64_t row, int64_t col);
+    void *refuse_user;
     /* one of these */
     const gnomon_matrix *matrix;
     const gnomon_csr *csr;

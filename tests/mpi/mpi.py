@@ -71,6 +71,13 @@ def make_files():
     np.save("huge.npy", bad)
     sparse = scipy.sparse.random(n, 200, 0.05, random_state=seed % 1000, dtype="f4").tocsr()
     scipy.sparse.save_npz("sparse.npz", sparse)
+    tensor = rng.integers(-9, 9, (4, 2051, 2051), dtype="i1")  # a slab is a slice
+    np.save("tensor.npy", tensor)
+    np.save("one-slice.npy", tensor[:1, :5, :7])
+    np.save("fortran.npy", np.asfortranarray(rng.integers(-9, 9, (1030, 2039, 5), dtype="i1")))
+    bad = np.lib.format.open_memmap("bad-tensor.npy", "w+", "f4", tensor.shape)
+    bad[:] = tensor
+    bad[3, 1, 5] = np.nan
     with open("bad.jsonl", "w", encoding="utf-8") as file:
         file.write('{"text": "one"}\n{"text": 3}\n')
     large = np.zeros((30000, 1 + d), "i4")  # more than a rank's memory takes
@@ -137,6 +144,8 @@ JOBS = [
     "index build points.npy --tables 5 --functions 4 --fine 2 --width 6 --probes 3 -o {}.npy",
     "index build columns.npy --metric cosine --tables 3 --functions 9 --seed 5 -o {}.npy --memory 66M",
     "lstsq sparse.npz one.npy -o {}.npy --damp 1 --residual {}-residual.npy",
+    "hosvd tensor.npy --ranks 2,3,2 --measure -o {}.npz --memory 150M",
+    "hosvd fortran.npy --tolerance 0.9 --sequential -o {}.npz",
 ]
 
 
@@ -188,8 +197,12 @@ def failures(n):
             ("project points.npy -k 4 -o nowhere/got.npy", 4, "can't open the folder"),
             ("neighbors few.npy queries.npy -k 3 -o got.npy", 2, "few.npy has 2 points"),
             ("project text.csv -k 4 -o got.npy", 2, "text.csv can be read from the beginning alone"),
-            ("hosvd points.npy --ranks 4,4 -o got.npz", 2,
-             "these run on several: project, neighbors, join, dedup, svd, lstsq, index build"),
+            ("info points.npy", 2,
+             "these run on several: project, neighbors, join, dedup, svd, hosvd, lstsq, index build"),
+            ("hosvd bad-tensor.npy --ranks 2,3,2 -o got.npz", 3, "NaN or infinity in element (3, 1, 5)"),
+            ("hosvd one-slice.npy --ranks 1,2,2 -o got.npz", 2, "one-slice.npy has one"),
+            ("hosvd tensor.npy --ranks 2,3,2 -o nowhere/got.npz", 4, "can't open the folder"),
+            ("hosvd tensor.npy --ranks 5,3,2 -o got.npz", 2, "the rank of mode 0 is 5"),
             ("index build bad.npy --tables 3 --functions 4 --width 2 -o got.index", 3,
              f"NaN or infinity in row {n - 1}, column 3"),
             ("index build huge.npy --tables 3 --functions 4 --width 2 -o got.index", 3,
@@ -278,6 +291,7 @@ LONG = {
     "join": "join large.npy --threshold 9 -o got.npy --threads 1",
     "index": "index build large.npy --tables 2000 --functions 60 --width 4 -o got.npy --threads 1",
     "svd": "svd large.npy -k 40 --power 100 --test-power 100 -o got.npz --threads 1",
+    "hosvd": "hosvd large.npy --ranks 40,40 --power 100 -o got.npz --threads 1",
 }
 
 

@@ -542,6 +542,7 @@ class gnomon_hosvd_options(c.Structure):
         ("descriptor", c.POINTER(gnomon_descriptor)),
         ("seed", c.c_uint64),
         ("memory", c.c_int64),
+        ("comm", c.POINTER(gnomon_comm)),
     ]
 
 
@@ -1451,6 +1452,7 @@ FUNCTIONS = {
     "gnomon_hosvd_free": lambda: (None, [c.c_void_p, c.POINTER(gnomon_hosvd)]),
     "gnomon_hosvd_dense": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_tensor), c.POINTER(gnomon_hosvd_options), c.POINTER(gnomon_hosvd)]),
     "gnomon_hosvd_stream": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_tensor), c.POINTER(gnomon_svd_rows), c.POINTER(gnomon_hosvd_options), c.POINTER(gnomon_hosvd)]),
+    "gnomon_hosvd_rank_rows": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_comm), c.c_int64, c.c_int64, c.c_int64, c.POINTER(c.c_int64), c.POINTER(c.c_int64)]),
     "gnomon_lstsq_options_init": lambda: (c.c_int, [c.POINTER(gnomon_lstsq_options), c.c_size_t]),
     "gnomon_lstsq_free": lambda: (None, [c.c_void_p, c.POINTER(gnomon_lstsq)]),
     "gnomon_lstsq_dense": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_matrix), c.POINTER(gnomon_lstsq_options), c.POINTER(gnomon_lstsq)]),

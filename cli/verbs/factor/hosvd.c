@@ -145,6 +145,45 @@ static int finish(cli_app *app, const char *path, gnomon_status status)
     return cli_fail_status(app, status);
 }
 
+static int check_dimensions(cli_app *app, const char *path, const gnomon_data_info *info)
+{
+    if (info->dimensions <= GNOMON_TENSOR_MODES) return -1;
+    return cli_fail(app, CLI_EXIT_DATA, "%s: has %d dimensions; at most %d are taken", path,
+                    info->dimensions, GNOMON_TENSOR_MODES);
+}
+
+static gnomon_tensor tensor_of(const gnomon_data_info *info, gnomon_dtype dtype)
+{
+    return gnomon_tensor_packed(NULL, dtype, info->dimensions, info->shape, info->fortran_order);
+}
+
+/* Factors on one of several ranks, with its own slices. */
+static int factor_divided(cli_app *app, request *r, const char *path, cli_points *p,
+                          cli_rank_rows *rows, gnomon_hosvd *hosvd, cli_hosvd_facts *facts)
+{
+    const gnomon_dtype dtype = cli_work_dtype(r->output_dtype, &p->info);
+    const int64_t budget = app->memory - CLI_OVERHEAD_BYTES;
+    const double begin = cli_seconds();
+    gnomon_tensor tensor = tensor_of(&p->info, dtype);
+    gnomon_status status;
+    r->options.dtype = dtype;
+    r->options.comm = &app->comm;
+    r->options.memory = budget > 0 ? budget : 1;
+    const int code = cli_rank_rows_hold(rows, path, dtype, budget, p);
+    if (code >= 0) return code;
+    if (rows->streams) {
+        const gnomon_svd_rows stream = cli_rank_rows_stream(rows, dtype);
+        status = gnomon_hosvd_stream(app->ctx, &tensor, &stream, &r->options, hosvd);
+    } else {
+        tensor.data = p->data;
+        status = gnomon_hosvd_dense(app->ctx, &tensor, &r->options, hosvd);
+    }
+    facts->held = rows->streams ? "pieces" : "memory";
+    facts->read_seconds = rows->seconds;
+    facts->hosvd_seconds = cli_seconds() - begin - rows->seconds;
+    return cli_rank_rows_end(app, status, path);
+}
+
 /* Reads and factors. -1 or an exit code. */
 static int factor(cli_app *app, request *r, const char *path, cli_points *p, gnomon_hosvd *hosvd,
                   cli_hosvd_facts *facts)
@@ -156,12 +195,8 @@ static int factor(cli_app *app, request *r, const char *path, cli_points *p, gno
     /* A tensor whose outermost dimension has one index, or of one dimension, is one row. */
     const int can_stream = (info->access & GNOMON_ACCESS_SEEK) != 0 && info->rows > 1;
     const double begin = cli_seconds();
-    if (info->dimensions > GNOMON_TENSOR_MODES)
-        return cli_fail(app, CLI_EXIT_DATA, "%s: has %d dimensions; at most %d are taken", path,
-                        info->dimensions, GNOMON_TENSOR_MODES);
     r->options.dtype = dtype;
-    gnomon_tensor tensor =
-        gnomon_tensor_packed(NULL, dtype, info->dimensions, info->shape, info->fortran_order);
+    gnomon_tensor tensor = tensor_of(info, dtype);
     if (can_stream && bytes > 0.5 * (double)budget) {
         cli_stream s = {p->reader, 0};
         const gnomon_svd_rows rows = cli_stream_rows(&s, info, dtype);
@@ -203,6 +238,42 @@ static int write_parts(cli_app *app, const char *path, const gnomon_hosvd *h)
     return status == GNOMON_OK ? -1 : cli_fail_status(app, status);
 }
 
+/* Writes and reports. An exit code. */
+static int hand_out(cli_app *app, const request *r, cli_hosvd_facts *facts)
+{
+    const double begin = cli_seconds();
+    int code = r->output != NULL ? write_parts(app, r->output, facts->hosvd) : -1;
+    facts->write_seconds = cli_seconds() - begin;
+    if (code >= 0) return code;
+    if (!app->json) cli_hosvd_words(app, facts);
+    return cli_factor_end(app, app->json ? cli_hosvd_json(facts) : NULL, facts->hosvd->converged,
+                          facts->tolerance);
+}
+
+/* What all ranks open. */
+typedef struct opening {
+    cli_app *app;
+    request *r;
+    const char *path;
+    cli_points *p;
+    cli_rank_rows rows; /* of one of several ranks */
+} opening;
+
+static int open_tensor(void *user)
+{
+    opening *o = user;
+    const gnomon_data_info *info = &o->p->info;
+    int code = cli_open_input(o->app, o->path, &o->r->input, &o->p->reader, &o->p->info);
+    if (code < 0) code = check_dimensions(o->app, o->path, info);
+    if (code >= 0 || o->app->comm.size == 1) return code;
+    code = cli_rank_rows_begin(o->app, o->path, o->p, gnomon_hosvd_rank_rows, &o->rows);
+    if (code < 0 && info->rows == 1)
+        code = cli_usage(
+            o->app, "--comm: ranks share the slices of the outermost dimension, and %s has one",
+            o->path);
+    return code;
+}
+
 static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomon_hosvd *hosvd)
 {
     cli_hosvd_facts facts = {.input = path,
@@ -210,20 +281,17 @@ static int work(cli_app *app, request *r, const char *path, cli_points *p, gnomo
                              .info = &p->info,
                              .hosvd = hosvd,
                              .tolerance = r->options.tolerance};
-    int code = cli_open_input(app, path, &r->input, &p->reader, &p->info);
+    opening o = {app, r, path, p, {0}};
+    int code = cli_comm_begin(app, open_tensor, &o);
     if (code >= 0) return code;
     cli_bar_begin(app, "passes", -1);
     cli_bar_at(app, 0, 1);
-    code = factor(app, r, path, p, hosvd, &facts);
+    code = app->comm.size > 1 ? factor_divided(app, r, path, p, &o.rows, hosvd, &facts)
+                              : factor(app, r, path, p, hosvd, &facts);
     cli_bar_clear(app);
+    cli_rank_rows_drop(&o.rows);
     if (code >= 0) return code;
-    const double begin = cli_seconds();
-    if (r->output != NULL) code = write_parts(app, r->output, hosvd);
-    facts.write_seconds = cli_seconds() - begin;
-    if (code >= 0) return code;
-    if (!app->json) cli_hosvd_words(app, &facts);
-    return cli_factor_end(app, app->json ? cli_hosvd_json(&facts) : NULL, hosvd->converged,
-                          facts.tolerance);
+    return cli_rank_done(app, app->comm.rank == 0 ? hand_out(app, r, &facts) : -1);
 }
 
 int cli_hosvd(int argc, char **argv)

@@ -308,7 +308,7 @@ typedef struct opening {
 static int read_right(opening *o)
 {
     cli_app *app = o->app;
-    int code = cli_rank_rows_begin(app, o->inputs[0], o->a, &o->rows);
+    int code = cli_rank_rows_begin(app, o->inputs[0], o->a, gnomon_svd_rank_rows, &o->rows);
     o->budget = app->memory - CLI_OVERHEAD_BYTES;
     if (code < 0) code = cli_points_read(app, o->inputs[1], 0, o->b, &o->budget);
     if (code >= 0) return code;

@@ -18,8 +18,8 @@ static gnomon_status next_stretch(cli_rank_rows *r)
     if (r->is_sparse)
         return gnomon_svd_rank_sparse_rows(app->ctx, &app->comm, r->info->rows, r->stretch++,
                                            &r->at, &r->left);
-    return gnomon_svd_rank_rows(app->ctx, &app->comm, r->info->rows, r->info->cols, r->stretch++,
-                                &r->at, &r->left);
+    return r->tells(app->ctx, &app->comm, r->info->rows, r->info->cols, r->stretch++, &r->at,
+                    &r->left);
 }
 
 static gnomon_status go_back(void *user)
@@ -52,9 +52,10 @@ static gnomon_status next(void *user, const gnomon_matrix *dst, int64_t *got)
     return status;
 }
 
-int cli_rank_rows_begin(cli_app *app, const char *path, const cli_points *p, cli_rank_rows *r)
+int cli_rank_rows_begin(cli_app *app, const char *path, const cli_points *p, cli_rank_rows_fn tells,
+                        cli_rank_rows *r)
 {
-    *r = (cli_rank_rows){.app = app, .reader = p->reader, .info = &p->info};
+    *r = (cli_rank_rows){.app = app, .tells = tells, .reader = p->reader, .info = &p->info};
     r->is_sparse = (p->info.access & GNOMON_ACCESS_SPARSE) != 0;
     const int code = cli_comm_check_input(app, path, &p->info);
     if (code >= 0 || p->info.rows < 1 || p->info.cols < 1) return code;

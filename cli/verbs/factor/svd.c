@@ -343,7 +343,7 @@ static int open_points(void *user)
     opening *o = user;
     int code = cli_open_input(o->app, o->path, &o->r->input, &o->p->reader, &o->p->info);
     if (code < 0 && o->app->comm.size > 1)
-        code = cli_rank_rows_begin(o->app, o->path, o->p, &o->rows);
+        code = cli_rank_rows_begin(o->app, o->path, o->p, gnomon_svd_rank_rows, &o->rows);
     return code;
 }
 
