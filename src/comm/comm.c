@@ -69,7 +69,8 @@ static gnomon_status pass_down(gnomon_context *ctx, const gnomon_comm *comm,
         GNOMON_TRY(gnomon_message_receive(ctx, comm, comm->rank - bit, kind, message));
         if (message->kind == GNOMON_MESSAGE_FAILURE)
             return gnomon_message_failed(ctx, comm, message);
-        GNOMON_FAIL_IF(message->bytes != bytes, ctx, GNOMON_ERROR_ARGUMENT,
+        /* those below this rank wait, and get nothing */
+        GNOMON_FAIL_IF(message->bytes != bytes, ctx, GNOMON_ERROR_COMM,
                        GNOMON_ARG("bytes") " is %" PRId64 " on rank %d and %" PRId64 " on rank 0",
                        bytes, comm->rank, message->bytes);
         if (bytes > 0) memcpy(data, message->data, (size_t)bytes);
@@ -109,7 +110,7 @@ static gnomon_status pass_up(gnomon_context *ctx, const gnomon_comm *comm, told 
         if (comm->rank + child >= comm->size) break;
         GNOMON_TRY(
             gnomon_message_receive(ctx, comm, comm->rank + child, GNOMON_MESSAGE_CODES, message));
-        GNOMON_FAIL_IF(message->bytes != sizeof theirs, ctx, GNOMON_ERROR_DATA,
+        GNOMON_FAIL_IF(message->bytes != sizeof theirs, ctx, GNOMON_ERROR_COMM,
                        "a message of rank %d is damaged: its length", comm->rank + child);
         memcpy(&theirs, message->data, sizeof theirs);
         if (t->code == 0 && theirs.code != 0) *t = theirs; /* children's ranks ascend */

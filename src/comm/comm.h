@@ -40,8 +40,8 @@ gnomon_status gnomon_message_send(gnomon_context *ctx, const gnomon_comm *comm, 
 /* Tells of a failure of rank 'rank'. */
 gnomon_status gnomon_message_fail(gnomon_context *ctx, const gnomon_comm *comm, int to, int rank,
                                   gnomon_status status, const char *text);
-/* Receives the next message, of this kind or a FAILURE. Errors: COMM (there is no memory for it,
- * too); DATA (a damaged message, or one of another kind). */
+/* Receives the next message, of this kind or a FAILURE. Errors: COMM: nothing behind it can be
+ * told apart any more where there is no memory for it, it is damaged, or of another kind. */
 gnomon_status gnomon_message_receive(gnomon_context *ctx, const gnomon_comm *comm, int from,
                                      gnomon_message_kind kind, gnomon_message *message);
 /* A FAILURE as this rank's own: "rank 2: text"; what this rank failed by stays. Returns its status.

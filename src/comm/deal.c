@@ -69,7 +69,7 @@ static gnomon_status read_answer(deal *d, bool *more)
     GNOMON_TRY(gnomon_message_receive(d->ctx, &d->comm, 0, GNOMON_MESSAGE_GO, &d->message));
     if (d->message.kind == GNOMON_MESSAGE_FAILURE)
         return gnomon_message_failed(d->ctx, &d->comm, &d->message);
-    GNOMON_FAIL_IF(d->message.bytes != 1, d->ctx, GNOMON_ERROR_DATA,
+    GNOMON_FAIL_IF(d->message.bytes != 1, d->ctx, GNOMON_ERROR_COMM,
                    "a message of rank 0 is damaged: its length");
     *more = d->message.data[0] != 0;
     return GNOMON_OK;

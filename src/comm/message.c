@@ -80,27 +80,27 @@ static gnomon_status check(gnomon_context *ctx, const gnomon_comm *comm, const h
 {
     GNOMON_FAIL_IF(memcmp(h->magic, magic, sizeof magic) != 0 ||
                        h->sum != XXH3_64bits(h, offsetof(header, sum)),
-                   ctx, GNOMON_ERROR_DATA, "a message of rank %d is damaged: its header", from);
-    GNOMON_FAIL_IF(h->version != VERSION, ctx, GNOMON_ERROR_DATA,
+                   ctx, GNOMON_ERROR_COMM, "a message of rank %d is damaged: its header", from);
+    GNOMON_FAIL_IF(h->version != VERSION, ctx, GNOMON_ERROR_COMM,
                    "a message of rank %d has version %" PRIu32 ", and this library's is %d", from,
                    h->version, VERSION);
     const bool failure = h->kind == GNOMON_MESSAGE_FAILURE;
     GNOMON_FAIL_IF(!failure && h->kind != (uint32_t)kind &&
                        !(kind == GNOMON_MESSAGE_PIECE && h->kind == GNOMON_MESSAGE_END),
-                   ctx, GNOMON_ERROR_DATA,
+                   ctx, GNOMON_ERROR_COMM,
                    "rank %d sent a message of kind %" PRIu32 " where rank %d expects kind %d: all "
                    "ranks must make the same calls in the same order",
                    from, h->kind, comm->rank, (int)kind);
     GNOMON_FAIL_IF(h->bytes < 0 || h->rank < 0 || h->rank >= comm->size ||
                        (failure ? h->status == GNOMON_OK || h->bytes >= TEXT : h->rank != from),
-                   ctx, GNOMON_ERROR_DATA, "a message of rank %d is damaged: its header", from);
+                   ctx, GNOMON_ERROR_COMM, "a message of rank %d is damaged: its header", from);
     return GNOMON_OK;
 }
 
 gnomon_status gnomon_message_receive(gnomon_context *ctx, const gnomon_comm *comm, int from,
                                      gnomon_message_kind kind, gnomon_message *message)
 {
-    header h;
+    header h = {0};
     GNOMON_TRY(get(ctx, comm, from, &h, sizeof h));
     GNOMON_TRY(check(ctx, comm, &h, from, kind));
     const int64_t room = gnomon_plus(h.bytes, 1); /* a text's end */
@@ -111,7 +111,7 @@ gnomon_status gnomon_message_receive(gnomon_context *ctx, const gnomon_comm *com
         comm->rank, h.bytes, from);
     GNOMON_TRY(get(ctx, comm, from, message->data, h.bytes));
     GNOMON_FAIL_IF(h.body_sum != XXH3_64bits(message->data, (size_t)h.bytes), ctx,
-                   GNOMON_ERROR_DATA, "a message of rank %d is damaged: its body", from);
+                   GNOMON_ERROR_COMM, "a message of rank %d is damaged: its body", from);
     message->data[h.bytes] = '\0';
     message->bytes = h.bytes;
     message->kind = (gnomon_message_kind)h.kind;

@@ -56,10 +56,24 @@ static terms terms_of(const gnomon_slab_pass *p)
     return t;
 }
 
+/* Whether rank 0 can mean this. */
+static bool can_be(const gnomon_slab_pass *p, const terms *t)
+{
+    bool good = p->mode >= 0 && p->mode < p->x->modes && t->list >= 0 && t->list <= p->x->modes;
+    for (int64_t i = 0; good && i < t->list; i++)
+        good = t->modes[i] >= 0 && t->modes[i] < p->x->modes && t->cols[i] > 0;
+    for (int i = 0; good && i < p->x->modes; i++)
+        good = t->size[0] == 0 || t->size[i] > 0;
+    return good;
+}
+
 /* Room for what rank 0 sends. */
 static gnomon_status make_room(gnomon_slab_pass *p, const terms *t)
 {
     const gnomon_row_source *source = &p->x->source;
+    GNOMON_FAIL_IF(!can_be(p, t), source->ctx, GNOMON_ERROR_COMM,
+                   "rank 0 asks for step %d of a tensor, and says what can't be of it",
+                   (int)p->kind);
     p->list = (int)t->list;
     for (int i = 0; i < p->list; i++) {
         const int mode = p->modes[i] = (int)t->modes[i];

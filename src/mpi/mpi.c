@@ -60,14 +60,15 @@ static int is_lost(engine *e)
 
 /* Waits for a request, at first without a pause, then less and less often, so that ranks that wait
  * leave the processor to those that work. */
-static gnomon_status wait_for(engine *e, MPI_Request *request, const char *call)
+static gnomon_status wait_for(engine *e, MPI_Request *request, const char *call,
+                              MPI_Status *status)
 {
     enum { EAGER = 2000, LONGEST = 1000000 };
     struct timespec pause = {0, 20000};
     for (int64_t turn = 0;; turn++) {
         int done = 0;
         const int lost = turn % 64 == 63 && is_lost(e);
-        const int code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        const int code = MPI_Test(request, &done, status);
         if (code != MPI_SUCCESS) return fail(e, call, code);
         if (done) return GNOMON_OK;
         if (lost) return GNOMON_ERROR_COMM;
@@ -84,12 +85,21 @@ static gnomon_status move(engine *e, bool out, int other, void *data, int64_t by
     char *at = data;
     for (int64_t left = bytes; left > 0;) {
         MPI_Request request;
+        MPI_Status got;
         const int some = (int)(left < most_bytes ? left : most_bytes);
+        int count = some;
         const int code = out ? MPI_Isend(at, some, MPI_BYTE, other, 0, e->comm, &request)
                              : MPI_Irecv(at, some, MPI_BYTE, other, 0, e->comm, &request);
         if (code != MPI_SUCCESS) return fail(e, call, code);
-        const gnomon_status status = wait_for(e, &request, call);
+        const gnomon_status status =
+            wait_for(e, &request, call, out ? MPI_STATUS_IGNORE : &got);
         if (status != GNOMON_OK) return status;
+        if (!out) MPI_Get_count(&got, MPI_BYTE, &count);
+        if (count != some) {
+            snprintf(e->reason, sizeof e->reason, "it sent %d bytes where %d are expected", count,
+                     some);
+            return GNOMON_ERROR_COMM;
+        }
         at += some;
         left -= some;
     }
@@ -153,7 +163,7 @@ static void close_mpi(void *user)
     MPI_Request request;
     /* A rank that ends before all are done would look like one that was lost. */
     if (MPI_Ibarrier(e->comm, &request) == MPI_SUCCESS &&
-        wait_for(e, &request, "MPI_Ibarrier") != GNOMON_OK)
+        wait_for(e, &request, "MPI_Ibarrier", MPI_STATUS_IGNORE) != GNOMON_OK)
         MPI_Abort(e->comm, 1);
     for (int i = 0; i < e->peers; i++)
         close(e->watched[i].fd);

@@ -855,7 +855,7 @@ gnomon_status gnomon_row_source_serve(void *user, const gnomon_row_step *told)
         return gnomon_center_serve(source, told);
     default:
         source->ranks->over = true;
-        return gnomon_fail(source->ctx, GNOMON_ERROR_DATA, "rank 0 asks for step %lld",
+        return gnomon_fail(source->ctx, GNOMON_ERROR_COMM, "rank 0 asks for step %lld",
                            (long long)told->kind);
     }
 }

@@ -134,8 +134,16 @@ gnomon_status gnomon_row_step_share(gnomon_row_source *source, void *data, int64
     return say(source, gnomon_comm_broadcast(source->ctx, &source->ranks->comm, data, bytes));
 }
 
+/* A piece that can't be what was asked for. */
+static gnomon_status bad_length(const gnomon_row_source *source, int64_t piece)
+{
+    return gnomon_fail(source->ctx, GNOMON_ERROR_COMM, "a message of rank %d is damaged: its length",
+                       (int)(piece % source->ranks->comm.size));
+}
+
 /* The rows of all ranks are counted by rank 0. */
 typedef struct census {
+    const gnomon_row_source *source;
     int rank, size;
     int64_t own, all;
 } census;
@@ -153,8 +161,7 @@ static gnomon_status count_own(void *user, int64_t piece, const void *data, int6
 {
     census *c = user;
     int64_t own;
-    (void)piece;
-    if (bytes != sizeof own) return GNOMON_ERROR_DATA;
+    if (bytes != sizeof own) return bad_length(c->source, piece);
     memcpy(&own, data, sizeof own);
     return gnomon_add(c->all, own, &c->all) ? GNOMON_OK : GNOMON_ERROR_OVERFLOW;
 }
@@ -199,7 +206,7 @@ gnomon_status gnomon_row_ranks_begin(gnomon_row_source *source, gnomon_row_ranks
 {
     source->ranks = ranks;
     GNOMON_TRY(gnomon_row_step_ready(source, status));
-    census c = {ranks->comm.rank, ranks->comm.size, source->rows, 0};
+    census c = {source, ranks->comm.rank, ranks->comm.size, source->rows, 0};
     GNOMON_TRY(say(source, gnomon_comm_deal(source->ctx, &ranks->comm, tell_own, count_own, &c)));
     terms t = {c.all,
                source->cols,
@@ -318,7 +325,7 @@ static gnomon_status receive_some(gnomon_row_source *source, const gnomon_tall *
     GNOMON_TRY(gnomon_message_receive(source->ctx, comm, 0, GNOMON_MESSAGE_ROWS, message));
     if (message->kind == GNOMON_MESSAGE_FAILURE)
         return gnomon_message_failed(source->ctx, comm, message);
-    GNOMON_FAIL_IF(message->bytes != bytes, source->ctx, GNOMON_ERROR_DATA,
+    GNOMON_FAIL_IF(message->bytes != bytes, source->ctx, GNOMON_ERROR_COMM,
                    "a message of rank 0 is damaged: its length");
     if (bytes > 0) memcpy(gnomon_tall_row(t, own), message->data, (size_t)bytes);
     return GNOMON_OK;
@@ -426,9 +433,7 @@ static gnomon_status take(void *user, int64_t segment, const void *data, int64_t
     const int64_t rows = gnomon_min(source->segment_rows, source->rows - row);
     const bool own = source->ranks == NULL || segment % source->ranks->comm.size == 0;
     if (own && data == place_of(r, row)) return GNOMON_OK;
-    GNOMON_FAIL_IF(row >= source->rows || bytes != bytes_of(r, rows, own), source->ctx,
-                   GNOMON_ERROR_DATA, "the result of segment %" PRId64 " has a wrong length",
-                   segment);
+    if (row >= source->rows || bytes != bytes_of(r, rows, own)) return bad_length(source, segment);
     return r->pass->take(r->pass->user, row, rows, data, own);
 }
 
@@ -495,8 +500,7 @@ static gnomon_status make_part(void *user, int64_t part, const void **data, int6
 static gnomon_status take_part(void *user, int64_t part, const void *data, int64_t bytes)
 {
     const part_run *r = user;
-    GNOMON_FAIL_IF(bytes != r->pass->bytes, r->source->ctx, GNOMON_ERROR_DATA,
-                   "the result of part %" PRId64 " has a wrong length", part);
+    if (bytes != r->pass->bytes) return bad_length(r->source, part);
     return r->pass->take(r->pass->user, (int)part, data, part % r->source->ranks->comm.size == 0);
 }
 
@@ -533,9 +537,8 @@ static gnomon_status take_rows(void *user, int64_t rank, const void *data, int64
     const gnomon_row_source *source = r->source;
     const int64_t line = r->out->cols * (int64_t)gnomon_tall_size(r->out->f64);
     if (rank == 0) return GNOMON_OK;
-    GNOMON_FAIL_IF(bytes != rows_of(source, (int)rank, source->ranks->comm.size) * line,
-                   source->ctx, GNOMON_ERROR_DATA,
-                   "the rows of rank %" PRId64 " have a wrong length", rank);
+    if (bytes != rows_of(source, (int)rank, source->ranks->comm.size) * line)
+        return bad_length(source, rank);
     move_rows(source, (int)rank, r->out, (char *)(uintptr_t)data, true);
     return GNOMON_OK;
 }

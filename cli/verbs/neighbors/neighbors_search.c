@@ -166,7 +166,7 @@ static int finish_group(cli_neighbors *n, gnomon_search *search, int64_t queries
                                      : gnomon_search_finish(search, &found);
     account(&n->search_seconds, &mark);
     /* the ranks can't speak with each other any more */
-    const int lost = status == GNOMON_ERROR_COMM || status == GNOMON_ERROR_DATA;
+    const int lost = status == GNOMON_ERROR_COMM;
     int code = -1;
     if (app->comm.rank > 0) {
         n->answers.queries += queries;

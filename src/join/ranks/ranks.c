@@ -81,7 +81,7 @@ static gnomon_status read_answer(gnomon_join_ranks *r)
     reply told;
     GNOMON_TRY(say(r, gnomon_message_receive(r->ctx, &r->comm, 0, GNOMON_MESSAGE_GO, &r->message)));
     if (r->message.kind == GNOMON_MESSAGE_FAILURE || r->message.bytes != (int64_t)sizeof told)
-        return say(r, gnomon_fail(r->ctx, GNOMON_ERROR_DATA,
+        return say(r, gnomon_fail(r->ctx, GNOMON_ERROR_COMM,
                                   "a message of rank 0 is damaged: it is no answer"));
     memcpy(&told, r->message.data, sizeof told);
     r->stopped = told.more == 0;
@@ -181,7 +181,7 @@ static gnomon_status receive_part(gnomon_join_ranks *r, int from, part *p, bool 
     const bool has_pairs = bytes >= 0 && !r->counted && p->tile != last_word;
     if (bytes < 0 || p->count < 0 ||
         (has_pairs && !gnomon_mul(p->count, sizeof(gnomon_pair), &due)) || bytes != due)
-        return say(r, gnomon_fail(r->ctx, GNOMON_ERROR_DATA,
+        return say(r, gnomon_fail(r->ctx, GNOMON_ERROR_COMM,
                                   "a message of rank %d is damaged: its length", from));
     *end = p->tile == last_word;
     if (*end && r->ended != NULL) r->ended[from] = true;

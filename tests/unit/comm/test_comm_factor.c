@@ -400,11 +400,29 @@ static void test_memory(void **state)
     }
 }
 
+static void test_damage(void **state)
+{
+    (void)state;
+    skip_without_blas();
+    for (int way = 0; way < 4; way++) {
+        job j = new_job(3 * 65536, way > 1);
+        j.svd_options.rank = way == 0 ? 2 : 0;
+        j.svd_options.tolerance = way == 0 ? 0 : 0.6;
+        j.svd_options.measure = 1;
+        j.lstsq_options.keep_residual = 1;
+        if (way == 3) j.lstsq_options.sketch_size = 40;
+        run_whole(&j);
+        all_end_by_damage(3, run_rank_of, &j, 20);
+        drop(&j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_svd),      cmocka_unit_test(test_scaled),
         cmocka_unit_test(test_lstsq),    cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_damage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,11 +40,6 @@ static int64_t slice(const job *j)
     return j->size[0] * j->size[1] * j->size[2] / slices(j);
 }
 
-static double uniform(void)
-{
-    return (double)next_random() * 0x1p-32 - 0.5;
-}
-
 /* A tensor of low rank, and noise. */
 static job new_job(const int64_t size[MODES], const int64_t ranks[MODES], gnomon_dtype dtype,
                    double noise)

@@ -251,6 +251,7 @@ static void join_part(rank_run *r)
     if (none.batches > 0 || counts[0] != 0) r->status = GNOMON_ERROR_INTERNAL;
     if (heard.late || heard.early) r->status = GNOMON_ERROR_COMM;
     free(none.pairs);
+    snprintf(r->text, sizeof r->text, "%s", gnomon_last_error(ctx));
     gnomon_context_destroy(ctx);
 }
 
@@ -523,11 +524,34 @@ static void test_memory(void **state)
     drop(&j);
 }
 
+static void join_anew(rank_run *r)
+{
+    job *j = r->arg;
+    if (r->comm.rank == 0) j->all.count = j->all.rows_done = j->all.batches = 0;
+    join_part(r);
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    static job j;
+    for (int way = 0; way < 4; way++) {
+        make_job(&j, ROWS, OTHERS);
+        j.self = way % 2 == 0;
+        j.options.threshold = 1.5;
+        if (way == 1) j.options.top = 77;
+        if (way == 2) j.memory = 1;
+        if (way == 3) j.counted = true;
+        all_end_by_damage(3, join_anew, &j, 40);
+        drop(&j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_pairs), cmocka_unit_test(test_options),
         cmocka_unit_test(test_little_memory), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_damage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

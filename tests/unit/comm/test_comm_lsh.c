@@ -376,12 +376,24 @@ static void test_memory(void **state)
     }
 }
 
+static void test_damage(void **state)
+{
+    (void)state;
+    job *j = &the;
+    make(j);
+    j->rows = 3000;
+    j->dtype = GNOMON_F32;
+    j->odd = -1;
+    all_end_by_damage(3, build, j, 40);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bytes),     cmocka_unit_test(test_failures),
         cmocka_unit_test(test_bad_rows),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_hostile_pieces), cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_hostile_pieces), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_damage)};
     snprintf(due, sizeof due, "comm-lsh-due-%d", (int)getpid());
     snprintf(got, sizeof got, "comm-lsh-got-%d", (int)getpid());
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

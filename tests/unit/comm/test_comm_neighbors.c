@@ -359,11 +359,32 @@ static void test_first_id(void **state)
     gnomon_context_destroy(ctx);
 }
 
+static void search_and_forget(rank_run *r)
+{
+    job *j = r->arg;
+    search_part(r);
+    if (r->comm.rank > 0 || r->status != GNOMON_OK) return;
+    free(j->divided.offsets);
+    free(j->divided.ids);
+    free(j->divided.distances);
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    static job j;
+    make_points(&j.p, 3);
+    j.options = (gnomon_search_options)GNOMON_SEARCH_OPTIONS_INIT;
+    j.options.k = 5;
+    for (int size = 2; size < 6; size++)
+        all_end_by_damage(size, search_and_forget, &j, 40);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_failures),
         cmocka_unit_test(test_memory), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_first_id)};
+        cmocka_unit_test(test_first_id), cmocka_unit_test(test_damage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,9 +193,8 @@ static void run_rank_of(rank_run *r)
     drop_part(j, &p);
 }
 
-static void same_for_all_ranks(job *j)
+static void run_whole(job *j)
 {
-    static const int sizes[] = {1, 2, 3, 4, 6};
     const gnomon_comm alone = GNOMON_COMM_INIT;
     gnomon_context_options c = GNOMON_CONTEXT_OPTIONS_INIT;
     c.device = "cpu";
@@ -203,6 +202,12 @@ static void same_for_all_ranks(job *j)
     part p = make_part(j->ctx, &alone, j);
     if (run(j->ctx, &alone, j, &p, &j->svd) != GNOMON_OK) fail_msg("%s", gnomon_last_error(j->ctx));
     drop_part(j, &p);
+}
+
+static void same_for_all_ranks(job *j)
+{
+    static const int sizes[] = {1, 2, 3, 4, 6};
+    run_whole(j);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         all_succeed(sizes[i], run_rank_of, j);
     gnomon_svd_free(j->ctx, &j->svd);
@@ -415,6 +420,7 @@ static void test_lstsq(void **state)
         drop_part(&f.rows, &p);
         for (int i = 0; i < 5; i++)
             all_succeed(sizes[i], solve_rank_of, &f);
+        if (way > 1) all_end_by_damage(3, solve_rank_of, &f, 20);
         gnomon_lstsq_free(ctx, &f.due);
         gnomon_context_destroy(ctx);
         free(b);
@@ -512,12 +518,29 @@ static void test_memory(void **state)
     }
 }
 
+static void test_damage(void **state)
+{
+    (void)state;
+    if (gnomon_svd_missing() != NULL) skip();
+    for (int way = 0; way < 4; way++) {
+        job j = way < 2 ? sparse_job(1400, 30, GNOMON_F32) : sparse_job(1700, 1500, GNOMON_F32);
+        j.options.rank = way < 2 ? 2 : 54;
+        j.options.power = 2;
+        center(&j, way == 0 ? 2 : way % 2);
+        run_whole(&j);
+        all_end_by_damage(3, run_rank_of, &j, 40);
+        gnomon_svd_free(j.ctx, &j.svd);
+        gnomon_context_destroy(j.ctx);
+        drop(&j);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sparse), cmocka_unit_test(test_krylov),
         cmocka_unit_test(test_huge),   cmocka_unit_test(test_dense),
         cmocka_unit_test(test_lstsq),  cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_damage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
