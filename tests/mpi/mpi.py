@@ -1,6 +1,7 @@
-"""Jobs on several ranks under mpiexec: the bytes of the plain command, failures, a rank that is killed.
+"""Jobs on several ranks under mpiexec: the bytes of the plain command, failures, a rank that is killed,
+a message that is damaged.
 
-usage: mpi.py GNOMON PLUGINS mpich|openmpi MPIEXEC WORK
+usage: mpi.py GNOMON PLUGINS mpich|openmpi MPIEXEC WORK DAMAGE
 """
 import json
 import os
@@ -13,7 +14,7 @@ import time
 import numpy as np
 import scipy.sparse
 
-gnomon, plugins, engine, mpiexec, work = sys.argv[1:]
+gnomon, plugins, engine, mpiexec, work, damage = sys.argv[1:]
 os.makedirs(work, exist_ok=True)
 os.chdir(work)
 LAUNCH = {"mpich": [mpiexec],
@@ -269,6 +270,49 @@ def refusals():
     print("a rank that refuses ends all")
 
 
+# what sends messages of every kind
+DAMAGED = ["project points.npy -k 9 -o got.npy",
+           "neighbors points.npy queries.npy -k 6 -o got.npy",
+           "join points.npy --threshold 9 -o got.csv",
+           "dedup texts.jsonl -o got.jsonl",
+           "svd many.npy -k 3 -o got.npz --measure",
+           "svd sparse.npz -k 4 --standardize -o got.npz",
+           "lstsq many.npy targets.npy -o got.npy",
+           "lstsq sparse.npz one.npy -o got.npy --damp 1",
+           "hosvd tensor.npy --ranks 2,3,2 --measure -o got.npz",
+           "index build points.npy --tables 5 --functions 4 --width 6 -o got.npy"]
+
+
+def damaged_messages():
+    """A message that is damaged on its way ends all ranks."""
+    tried = 0
+    for job in DAMAGED:
+        assert run([gnomon, *job.replace("got", "plain").split()]).returncode == 0, job
+    for job in DAMAGED * int(os.environ.get("GNOMON_TEST_ROUNDS", 3)):
+        # the first messages are those before the job; some numbers are beyond the last
+        rank, number, way = int(rng.integers(0, 3)), int(150 ** rng.random()) - 1, int(rng.integers(0, 2))
+        settings = (("LD_PRELOAD", damage), ("GNOMON_TEST_DAMAGE", f"{rank} {number} {way}"))
+        words = [x for name, value in settings
+                 for x in (["-genv", name, value] if engine == "mpich" else ["-x", f"{name}={value}"])]
+        begin = time.monotonic()
+        got = run([*LAUNCH, *words, *launch(3, job.split())[len(LAUNCH):]])
+        if "is damaged on its way" not in got.stderr:
+            assert got.returncode == 0, (job, rank, number, way, got.stderr)
+            clear()
+            continue
+        tried += 1
+        assert got.returncode != 0 and time.monotonic() - begin < 30, (job, rank, number, way, got.stderr)
+        said = [line for line in got.stderr.splitlines() if "on its way" not in line and f"rank {rank}" in line]
+        assert any("gnomon" in line for line in said), (job, rank, number, way, got.stderr)
+        # Killed as it writes, rank 0 leaves what it was writing to, which the next run removes; the last messages
+        # come when the output is there, as a whole.
+        for name in left_over():
+            assert name.startswith(".") or read(name) == read(name.replace("got", "plain")), (job, rank, number, way)
+        clear()
+    assert tried > 0
+    print(f"{tried} damaged messages: all ranks ended, without an output that lacks anything")
+
+
 def ranks_of(launcher):
     """{rank: process} of the ranks that a launcher started."""
     found = {}
@@ -326,6 +370,7 @@ same_bytes()
 one_operator()
 failures(points)
 refusals()
+damaged_messages()
 large = np.random.default_rng(1).standard_normal((200000, 96)).astype("f4")
 np.save("large.npy", large)
 np.save("large-queries.npy", large[:20000])
