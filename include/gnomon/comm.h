@@ -146,8 +146,8 @@ GNOMON_API gnomon_status gnomon_comm_share(gnomon_context *ctx, const gnomon_com
 
 /* Rank 0's bytes to all ranks: data is read there and written elsewhere. bytes is the same on all
  * ranks, and may be 0.
- * Errors: ARGUMENT; COMM, after which only abort is of use, since others may wait for this rank: also
- * where a message is damaged, is of another call, or there is no memory for it. */
+ * Errors: ARGUMENT; COMM, after which only abort is of use, since others may wait for this rank:
+ * also where a message is damaged, is of another call, or there is no memory for it. */
 GNOMON_API gnomon_status gnomon_comm_broadcast(gnomon_context *ctx, const gnomon_comm *comm,
                                                void *data, int64_t bytes);
 

@@ -60,8 +60,7 @@ static int is_lost(engine *e)
 
 /* Waits for a request, at first without a pause, then less and less often, so that ranks that wait
  * leave the processor to those that work. */
-static gnomon_status wait_for(engine *e, MPI_Request *request, const char *call,
-                              MPI_Status *status)
+static gnomon_status wait_for(engine *e, MPI_Request *request, const char *call, MPI_Status *status)
 {
     enum { EAGER = 2000, LONGEST = 1000000 };
     struct timespec pause = {0, 20000};
@@ -91,8 +90,7 @@ static gnomon_status move(engine *e, bool out, int other, void *data, int64_t by
         const int code = out ? MPI_Isend(at, some, MPI_BYTE, other, 0, e->comm, &request)
                              : MPI_Irecv(at, some, MPI_BYTE, other, 0, e->comm, &request);
         if (code != MPI_SUCCESS) return fail(e, call, code);
-        const gnomon_status status =
-            wait_for(e, &request, call, out ? MPI_STATUS_IGNORE : &got);
+        const gnomon_status status = wait_for(e, &request, call, out ? MPI_STATUS_IGNORE : &got);
         if (status != GNOMON_OK) return status;
         if (!out) MPI_Get_count(&got, MPI_BYTE, &count);
         if (count != some) {

@@ -71,9 +71,8 @@ static gnomon_status open_blocks(gnomon_stream *s)
     gnomon_sketch_job *job = &s->job;
     const gnomon_operator *op = job->op;
     /* Views without data, whose shapes are those of all that is to come. */
-    const gnomon_matrix x = {.dtype = job->f64 ? GNOMON_F64 : GNOMON_F32,
-                             .rows = s->points,
-                             .cols = s->end - job->col};
+    const gnomon_matrix x = {
+        .dtype = job->f64 ? GNOMON_F64 : GNOMON_F32, .rows = s->points, .cols = s->end - job->col};
     const gnomon_matrix y = {.dtype = x.dtype, .rows = s->points, .cols = job->rows};
     job->x = &x;
     job->y = &y;
@@ -133,8 +132,7 @@ static gnomon_status open_device(gnomon_stream *s, gnomon_where where)
         .phase = "project", .takes = takes_stream, .run = run_stream};
     gnomon_sketch_job *job = &s->job;
     const gnomon_dtype dtype = job->f64 ? GNOMON_F64 : GNOMON_F32;
-    const gnomon_matrix x =
-        gnomon_matrix_rowmajor(NULL, dtype, s->points, s->end - job->col);
+    const gnomon_matrix x = gnomon_matrix_rowmajor(NULL, dtype, s->points, s->end - job->col);
     const gnomon_matrix y = gnomon_matrix_rowmajor(NULL, dtype, s->points, job->rows);
     bool done;
     job->x = &x;

@@ -137,7 +137,8 @@ gnomon_status gnomon_row_step_share(gnomon_row_source *source, void *data, int64
 /* A piece that can't be what was asked for. */
 static gnomon_status bad_length(const gnomon_row_source *source, int64_t piece)
 {
-    return gnomon_fail(source->ctx, GNOMON_ERROR_COMM, "a message of rank %d is damaged: its length",
+    return gnomon_fail(source->ctx, GNOMON_ERROR_COMM,
+                       "a message of rank %d is damaged: its length",
                        (int)(piece % source->ranks->comm.size));
 }
 

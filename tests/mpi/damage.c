@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef int (*send_fn)(const void *data, int count, intptr_t type, int to, int tag, intptr_t comm, void *request);
+typedef int (*send_fn)(const void *data, int count, intptr_t type, int to, int tag, intptr_t comm,
+                       void *request);
 
-int MPI_Isend(const void *data, int count, intptr_t type, int to, int tag, intptr_t comm, void *request);
+int MPI_Isend(const void *data, int count, intptr_t type, int to, int tag, intptr_t comm,
+              void *request);
 
 static void *library;
 
@@ -27,7 +29,8 @@ static int find(struct dl_phdr_info *info, size_t size, void *arg)
     return library != NULL;
 }
 
-int MPI_Isend(const void *data, int count, intptr_t type, int to, int tag, intptr_t comm, void *request)
+int MPI_Isend(const void *data, int count, intptr_t type, int to, int tag, intptr_t comm,
+              void *request)
 {
     static int number, rank = -1, at = -1, way;
     static send_fn send;

@@ -20,7 +20,7 @@ struct rank_run {
     void *arg;
     rank_fn fn;
     gnomon_status status; /* for fn to leave */
-    char text[512]; /* its own, or that of ctx */
+    char text[512];       /* its own, or that of ctx */
 };
 
 /* The same numbers in every run. */
@@ -106,8 +106,7 @@ static void *run_rank(void *arg)
     rank_run *r = arg;
     r->fn(r);
     if (damaged != NULL && r->status == GNOMON_ERROR_COMM) r->comm.abort(r->comm.user, 6);
-    if (r->text[0] == '\0')
-        snprintf(r->text, sizeof r->text, "%s", gnomon_last_error(r->ctx));
+    if (r->text[0] == '\0') snprintf(r->text, sizeof r->text, "%s", gnomon_last_error(r->ctx));
     return NULL;
 }
 

@@ -402,8 +402,8 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_result), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_same_result),     cmocka_unit_test(test_failures),
         cmocka_unit_test(test_signature_files), cmocka_unit_test(test_checkpoint),
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_damage)};
+        cmocka_unit_test(test_memory),          cmocka_unit_test(test_damage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

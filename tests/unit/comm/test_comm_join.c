@@ -550,8 +550,8 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_pairs), cmocka_unit_test(test_options),
+        cmocka_unit_test(test_same_pairs),    cmocka_unit_test(test_options),
         cmocka_unit_test(test_little_memory), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_damage)};
+        cmocka_unit_test(test_memory),        cmocka_unit_test(test_damage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -384,7 +384,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_first_id), cmocka_unit_test(test_damage)};
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_first_id),  cmocka_unit_test(test_damage)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
