@@ -57,7 +57,7 @@ VALID = [
     ("gnomon_reader_next_csr", r"gnomon_reader \*", ".*", "f->sparse_reader"),
     ("gnomon_writer_finish", r"gnomon_writer \*", ".*", "f->full_writer"),
     ("gnomon_comm_open", r"const char \*", "name", "\"mpi\""),
-    ("gnomon_svd_rank_(sparse_)?rows", r"const struct gnomon_comm \*", "comm", "&f->comm"),
+    ("gnomon_(svd|hosvd)_rank_(sparse_)?rows", r"const struct gnomon_comm \*", "comm", "&f->comm"),
     ("gnomon_comm_broadcast", r"void \*", "data", "f->reals"),
     ("gnomon_comm_group_create", r"int", "size", "2"),
     ("gnomon_comm_deal", r"gnomon_comm_make_fn", ".*", "make_piece"),
