@@ -122,6 +122,16 @@ __device__ __forceinline__ void gcu_wgmma<64>(float *c, const uint32_t a[4], uin
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add));
 }
 
+template <>
+__device__ __forceinline__ void gcu_wgmma<128>(float *c, const uint32_t a[4], uint32_t b, int add)
+{
+    asm volatile("{.reg .pred p; .reg .b64 b; setp.ne.b32 p, %69, 0; mov.b64 b, {%68, 0x40000040}; "
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" GCU_WGMMA_NAMES_64
+                 "}, {%64, %65, %66, %67}, b, p, 1, 1, 0;}"
+                 : GCU_WGMMA_SUMS_64(c)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "r"(add));
+}
+
 /* c (+)= a b: m64 nN k32, where two of every four numbers of a row of a are left out because they
  * are zero: 'which' has, of the row and the columns that the instruction asks of this lane, the
  * places of those that are there, two bits each; a lane of a quad is asked by SELECT: the first two

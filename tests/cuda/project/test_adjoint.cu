@@ -137,7 +137,7 @@ static bool same(const std::vector<double> &a, const std::vector<double> &b)
     return memcmp(a.data(), b.data(), a.size() * 8) == 0;
 }
 
-static int check(gnomon_context *ctx, const gcu_gpu &gpu, const kind &which, const job &j)
+static gnomon_operator *operator_of(gnomon_context *ctx, const kind &which, int64_t k, int64_t d_)
 {
     gnomon_descriptor d = GNOMON_DESCRIPTOR_INIT;
     d.kind = which.kind;
@@ -147,15 +147,20 @@ static int check(gnomon_context *ctx, const gcu_gpu &gpu, const kind &which, con
     d.nonzeros = which.nonzeros;
     d.blocks = which.blocks;
     d.zeta = which.zeta;
-    d.width = which.width && which.width < j.k ? j.k + 5 : which.width;
-    d.k = j.k;
-    d.d = j.d;
+    d.width = which.width && which.width < k ? k + 5 : which.width;
+    d.k = k;
+    d.d = d_;
     d.seed = 4711;
     gnomon_operator *op = nullptr;
-    if (gnomon_operator_create(ctx, &d, &op) != GNOMON_OK) {
+    if (gnomon_operator_create(ctx, &d, &op) != GNOMON_OK)
         printf("FAIL %s: %s\n", which.name, gnomon_last_error(ctx));
-        return 1;
-    }
+    return op;
+}
+
+static int check(gnomon_context *ctx, const gcu_gpu &gpu, const kind &which, const job &j)
+{
+    gnomon_operator *op = operator_of(ctx, which, j.k, j.d);
+    if (!op) return 1;
     const int64_t rows = j.rows ? j.rows : j.k, cols = j.cols ? j.cols : j.d;
     std::vector<char> host((size_t)(j.n * rows) * size_of(j.y_type));
     std::vector<double> y((size_t)(j.n * rows));
@@ -211,6 +216,12 @@ static int check(gnomon_context *ctx, const gcu_gpu &gpu, const kind &which, con
         cut.push_back({point, j.n - point < 3 ? j.n - point : 3, 0, cols, true});
     if (!same(run(gpu, op, j, device, cut), x)) strcat(other, "n");
     cut.clear();
+    for (int64_t point = 0, some = 2; point < j.n; point += some, some *= 5) {
+        if (some > j.n - point) some = j.n - point;
+        cut.push_back({point, some, 0, cols, false});
+    }
+    if (!same(run(gpu, op, j, device, cut), x)) strcat(other, "p");
+    cut.clear();
     for (int64_t q = 0; q < cols; q += cols / 3 + 1)
         cut.push_back({0, j.n, q, cols - q < cols / 3 + 1 ? cols - q : cols / 3 + 1, true});
     if (!same(run(gpu, op, j, device, cut), x)) strcat(other, "c");
@@ -229,6 +240,100 @@ static int check(gnomon_context *ctx, const gcu_gpu &gpu, const kind &which, con
     cudaFree(device);
     gnomon_operator_destroy(op);
     return !ok;
+}
+
+/* ---- the bound of docs/reference/accuracy.md, on hard numbers ---- */
+
+enum { ORDINARY, RANGE, CANCELLING, OUTLIERS, TINY, LARGE, HARD };
+
+static float hard(int what, int64_t i, int64_t a)
+{
+    const uint64_t h = (uint64_t)(i * 100003 + a);
+    const double x = uniform(h) + (uniform(h) < 0 ? -0.5 : 0.5);
+    const int e = (int)((uniform(h + 7) + 0.5) * 200) - 100;
+    switch (what) {
+    case RANGE:
+        return (float)ldexp(x, e);
+    case CANCELLING: /* pairs nearly opposite */
+        return a % 2 ? -hard(ORDINARY, i, a - 1) * 0x1.00001p0f : hard(ORDINARY, i, a);
+    case OUTLIERS:
+        return (float)(a % 97 == 5 ? ldexp(x, 30) : x);
+    case TINY:
+        return (float)ldexp(x, -126 - (int)(h % 24));
+    case LARGE:
+        return (float)ldexp(x, 110);
+    default:
+        return (float)x;
+    }
+}
+
+static int check_bound(gnomon_context *ctx, const gcu_gpu &gpu, const kind &which, int what,
+                       int64_t k, int64_t d, int64_t n, int64_t row)
+{
+    gnomon_operator *op = operator_of(ctx, which, k, d);
+    if (!op) return 1;
+    const int64_t rows = k - row;
+    std::vector<float> y((size_t)(n * rows));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t a = 0; a < rows; a++)
+            y[(size_t)(i * rows + a)] = hard(what, i, a);
+    std::vector<double> s((size_t)(rows * d));
+    const gnomon_matrix block = gnomon_matrix_rowmajor(s.data(), GNOMON_F64, rows, d);
+    if (gnomon_operator_block(ctx, op, row, 0, &block) != GNOMON_OK) return 1;
+    float *device;
+    MUST(cudaMalloc(&device, y.size() * 4));
+    MUST(cudaMemcpy(device, y.data(), y.size() * 4, cudaMemcpyHostToDevice));
+    const job j = {k, d, n, row, rows, 0, d, GNOMON_F32, false, false, false, 1, 0};
+    const std::vector<double> x = run(gpu, op, j, device, {{0, n, 0, d, false}});
+    const double u = 0x1p-24, c = (double)rows + (gpu.major == 9 ? 30 : 0);
+    const double e = c * u + 0x1p-24 + 0x1p-49;
+    double worst = 0;
+    int failed = 0;
+    for (int64_t i = 0; i < n; i++) {
+        std::vector<double> most((size_t)(rows / 128 + 2));
+        double magnitudes = 0;
+        for (int64_t a = 0; a < rows; a++) {
+            double &m = most[(size_t)((a + row % 4) / 128)];
+            m = fmax(m, fabs((double)y[(size_t)(i * rows + a)]));
+            magnitudes += fabs((double)y[(size_t)(i * rows + a)]);
+        }
+        for (int64_t q = 0; q < d; q++) {
+            long double sum = 0;
+            double size = 0, lost = 0;
+            for (int64_t a = 0; a < rows; a++) {
+                const double v = s[(size_t)(a * d + q)], z = y[(size_t)(i * rows + a)];
+                sum += (long double)v * z;
+                size += fabs(v * z);
+                lost += fabs(v) * most[(size_t)((a + row % 4) / 128)];
+            }
+            double bound = e / (1 - e) * size + (2 + c) * 0x1p-149;
+            if (gpu.major == 9)
+                bound +=
+                    0x1p-39 * lost +
+                    (which.kind == GNOMON_GAUSSIAN ? 0x1p-36 / sqrt((double)k) * magnitudes : 0);
+            const double error = (double)fabsl((long double)x[(size_t)(i * d + q)] - sum);
+            if (!(error <= bound)) failed++;
+            if (error / bound > worst) worst = error / bound;
+        }
+    }
+    /* what is not finite stays in its point */
+    for (const float bad : {NAN, INFINITY}) {
+        MUST(cudaMemcpy(device + (n - 1) * rows + rows / 2, &bad, 4, cudaMemcpyHostToDevice));
+        const std::vector<double> other = run(gpu, op, j, device, {{0, n, 0, d, false}});
+        if (memcmp(other.data(), x.data(), (size_t)((n - 1) * d) * 8) != 0) failed++;
+        for (int64_t q = 0; q < d; q++)
+            if (isfinite(other[(size_t)((n - 1) * d + q)]) &&
+                (isnan(bad) || s[(size_t)(rows / 2 * d + q)] != 0))
+                failed++;
+    }
+    if (failed || getenv("GNOMON_TEST_VERBOSE"))
+        printf(
+            "%s bound: %s, numbers %d, k %lld D %lld n %lld row %lld: worst %.3f of it, bad %d\n",
+            failed ? "FAIL" : "ok  ", which.name, what, (long long)k, (long long)d, (long long)n,
+            (long long)row, worst, failed);
+    cudaFree(device);
+    gnomon_operator_destroy(op);
+    return failed != 0;
 }
 
 int main(void)
@@ -259,6 +364,8 @@ int main(void)
         {64, 2000, 3, 0, 0, 0, 0, GNOMON_I8, false, true, false, 1, 0},
         {500, 40000, 33, 0, 0, 0, 0, GNOMON_BF16, false, false, true, 1, 0},
         {7, 8, 1, 0, 0, 0, 0, GNOMON_F32, false, false, false, 1, 0},
+        {300, 1000, 300, 0, 0, 0, 0, GNOMON_F32, false, true, false, 1, 0},
+        {700, 20001, 261, 2, 690, 129, 19000, GNOMON_F32, false, false, true, -0.5, 0.25},
     };
     /* srht: transforms of 2^10 to 2^12 elements of lone and of adjacent points, few rows, the
      * most that shared memory holds on Hopper, and more, up to all */
@@ -295,6 +402,14 @@ int main(void)
             if (which.kind == GNOMON_BLOCK && one.k < 8) continue;
             if (one.row && !one.rows) one.rows = one.k - one.row;
             failed += check(ctx, gpu, which, one);
+        }
+    for (const kind &which : all_operators)
+        for (int what = 0; what < HARD; what++) {
+            if (which.kind != GNOMON_GAUSSIAN && which.kind != GNOMON_RADEMACHER &&
+                which.kind != GNOMON_ACHLIOPTAS)
+                continue;
+            failed += check_bound(ctx, gpu, which, what, 203, 301, 5, 0);
+            if (!reduced) failed += check_bound(ctx, gpu, which, what, 1500, 333, 40, 7);
         }
     printf("%d failed\n", failed);
     gnomon_context_destroy(ctx);

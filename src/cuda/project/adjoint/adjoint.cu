@@ -3,6 +3,8 @@
  * points at a time. */
 #include "cuda/project/adjoint/adjoint.h"
 
+#include "base/arithmetic.h"
+
 extern "C" {
 #include "operator/kinds/kinds.h"
 }
@@ -22,8 +24,15 @@ void gcu_level_bounds(gcu_level *l)
         l->a_col_end = l->col + l->cols - l->block * l->c;
 }
 
+/* Whether the dense kinds are multiplied by the matrix unit: never by the number of points, on
+ * which no bit may depend. */
+static bool by_tensor(const gcu_adjoint_task *t)
+{
+    return !t->f64 && t->gpu->major == 9;
+}
+
 static cudaError_t run_level(gcu_level *l, const gnomon_simple *a, const gcu_adjoint_task *t,
-                             void *lists)
+                             void *work, size_t work_bytes)
 {
     /* the blocks whose columns are wanted */
     l->block = l->col / l->c;
@@ -32,14 +41,15 @@ static cudaError_t run_level(gcu_level *l, const gnomon_simple *a, const gcu_adj
     gcu_level_bounds(l);
     switch (gcu_kind_of(a)->adjoint) {
     case GCU_ADJOINT_DENSE:
-        return gcu_adjoint_dense(*l, t->f64, t->stream);
+        return by_tensor(t) ? gcu_adjoint_tensor(*l, a, work, work_bytes, t->gpu, t->stream)
+                            : gcu_adjoint_dense(*l, t->f64, t->stream);
     case GCU_ADJOINT_BANDS:
         return gcu_adjoint_sjlt(*l, t->f64, t->stream);
     case GCU_ADJOINT_LISTS:
-        return gcu_adjoint_lists(*l, a, t->f64, lists, t->stream);
+        return gcu_adjoint_lists(*l, a, t->f64, work, t->stream);
     case GCU_ADJOINT_HADAMARD:
         return t->f64 ? gcu_adjoint_dense(*l, true, t->stream)
-                      : gcu_adjoint_hadamard(*l, a, lists, t->work_bytes, t->gpu, t->stream);
+                      : gcu_adjoint_hadamard(*l, a, work, work_bytes, t->gpu, t->stream);
     }
     return cudaErrorNotSupported;
 }
@@ -49,18 +59,28 @@ static int64_t size_of(const gcu_adjoint_task *t)
     return t->f64 ? 8 : 4;
 }
 
-/* Bytes for the lists of a chunk, or of the rows, of the factor that needs most. srht, which wants
- * to know the task's rows and points, is no factor of others. */
-static size_t lists_bytes(const gcu_adjoint_task *t, int64_t points)
+static bool simple(const gnomon_operator *op)
+{
+    return op->levels == 1 && op->descriptor.kind != GNOMON_KRONECKER;
+}
+
+/* Bytes of a level's own work for so many points, 'more' folded ones in tiles' ends included, of
+ * the factor that needs most. srht, which wants to know the task's rows and points, is no factor of
+ * others. */
+static size_t level_bytes(const gcu_adjoint_task *t, int64_t points, int64_t more)
 {
     size_t most = 0;
     for (int i = 0; i < t->op->levels; i++) {
         const gnomon_simple *a = &t->op->factor[i];
         const gcu_adjoint_way way = gcu_kind_of(a)->adjoint;
+        const int64_t blocks = simple(t->op) ? t->op->blocks : t->op->repeat[i];
+        const int64_t rows = blocks == 1 ? gnomon_min(a->rows, t->rows) : a->rows;
         size_t bytes = 0;
         if (way == GCU_ADJOINT_LISTS) bytes = gcu_adjoint_lists_bytes(a);
         if (way == GCU_ADJOINT_HADAMARD && !t->f64)
             bytes = gcu_adjoint_hadamard_bytes(t->rows, points);
+        if (way == GCU_ADJOINT_DENSE && by_tensor(t))
+            bytes = gcu_adjoint_tensor_bytes(rows, points * blocks + more);
         if (bytes > most) most = bytes;
     }
     return (most + 255) / 256 * 256;
@@ -85,22 +105,31 @@ bool gcu_adjoint_supports(const gcu_adjoint_task *t, char *why, size_t why_size)
     return true;
 }
 
-static size_t work_of(const gcu_adjoint_task *t, int64_t points)
+enum { LEAST_MORE = 7, BEST_MORE = 255 }; /* of tiles of 8 and of 256 points */
+
+static size_t work_of(const gcu_adjoint_task *t, int64_t points, int64_t more)
 {
-    return lists_bytes(t, points) + (size_t)(2 * between(t->op) * points * size_of(t));
+    return level_bytes(t, points, more) + (size_t)(2 * between(t->op) * points * size_of(t));
+}
+
+/* The most points for which so many bytes are enough, or half of them, a fourth, ...; one at least.
+ */
+static int64_t points_in(const gcu_adjoint_task *t, size_t bytes, int64_t more)
+{
+    int64_t points = gnomon_max(t->x.rows, 1);
+    while (points > 1 && work_of(t, points, more) > bytes)
+        points = (points + 1) / 2;
+    return points;
 }
 
 size_t gcu_adjoint_best_work(const gcu_adjoint_task *t)
 {
-    const size_t one = work_of(t, 1) - work_of(t, 0);
-    int64_t points = t->x.rows;
-    if (one > 0 && (size_t)points > WORK_BYTES / one) points = (int64_t)(WORK_BYTES / one);
-    return work_of(t, points < 1 ? 1 : points);
+    return work_of(t, points_in(t, WORK_BYTES, BEST_MORE), BEST_MORE);
 }
 
 size_t gcu_adjoint_least_work(const gcu_adjoint_task *t)
 {
-    return work_of(t, 1);
+    return work_of(t, 1, LEAST_MORE);
 }
 
 static gcu_level first_level(const gcu_adjoint_task *t, int64_t point, int64_t points)
@@ -144,15 +173,17 @@ static cudaError_t run_one(const gcu_adjoint_task *t)
         l.factor_most = t->alpha * gnomon_simple_scale(a, a->rows);
         l.factor_least = t->alpha * gnomon_simple_scale(a, a->rows - 1);
     }
-    return run_level(&l, a, t, t->work);
+    return run_level(&l, a, t, t->work, t->work_bytes);
 }
 
 static cudaError_t run_batch(const gcu_adjoint_task *t, int64_t point, int64_t points)
 {
     const gnomon_operator *op = t->op;
+    const int64_t buffer_bytes = between(op) * points * size_of(t);
+    const size_t own = (t->work_bytes - (size_t)(2 * buffer_bytes)) / 256 * 256;
     char *buffer[2];
-    buffer[0] = static_cast<char *>(t->work) + lists_bytes(t, points);
-    buffer[1] = buffer[0] + between(op) * points * size_of(t);
+    buffer[0] = static_cast<char *>(t->work) + own;
+    buffer[1] = buffer[0] + buffer_bytes;
     for (int i = op->levels - 1; i >= 0; i--) {
         const gnomon_simple *a = &op->factor[i];
         gcu_level l = first_level(t, point, points);
@@ -179,7 +210,7 @@ static cudaError_t run_batch(const gcu_adjoint_task *t, int64_t point, int64_t p
             l.factor_most = l.factor_least = 1.0;
             l.beta = 0.0;
         }
-        const cudaError_t error = run_level(&l, a, t, t->work);
+        const cudaError_t error = run_level(&l, a, t, t->work, own);
         if (error != cudaSuccess) return error;
     }
     return cudaSuccess;
@@ -189,11 +220,8 @@ cudaError_t gcu_adjoint(const gcu_adjoint_task *t)
 {
     if (t->work_bytes < gcu_adjoint_least_work(t)) return cudaErrorMemoryAllocation;
     if (t->x.rows == 0 || t->x.cols == 0) return cudaSuccess;
-    if (t->op->levels == 1 && t->op->descriptor.kind != GNOMON_KRONECKER) return run_one(t);
-    const size_t one = work_of(t, 1) - work_of(t, 0);
-    int64_t most = t->x.rows;
-    if (one > 0 && (size_t)most > (t->work_bytes - work_of(t, 0)) / one)
-        most = (int64_t)((t->work_bytes - work_of(t, 0)) / one);
+    if (simple(t->op)) return run_one(t);
+    const int64_t most = points_in(t, t->work_bytes, LEAST_MORE);
     for (int64_t point = 0; point < t->x.rows; point += most) {
         const int64_t points = t->x.rows - point < most ? t->x.rows - point : most;
         const cudaError_t error = run_batch(t, point, points);

@@ -33,6 +33,12 @@ size_t gcu_adjoint_lists_bytes(const gnomon_simple *a);
 cudaError_t gcu_adjoint_lists(const gcu_level &level, const gnomon_simple *a, bool f64, void *work,
                               cudaStream_t stream);
 
+/* The dense kinds in fp32 on Hopper's matrix unit, in tiles of points packed in 'work': at least
+ * the bytes of 8, best those of all points and 255. */
+size_t gcu_adjoint_tensor_bytes(int64_t rows, int64_t points);
+cudaError_t gcu_adjoint_tensor(const gcu_level &level, const gnomon_simple *a, void *work,
+                               size_t work_bytes, const gcu_gpu *gpu, cudaStream_t stream);
+
 /* srht in fp32, in one pass over X; 'work' holds the level's rows in their order, and Z's elements
  * of some points: of all of 'points', or fewer. */
 size_t gcu_adjoint_hadamard_bytes(int64_t rows, int64_t points);

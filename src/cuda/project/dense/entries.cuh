@@ -46,13 +46,10 @@ static __device__ __forceinline__ gcu_row gcu_row_of(const gcu_schedule &s, uint
     return row;
 }
 
-static __device__ __forceinline__ uint4 gcu_scheduled(const gcu_schedule &s, gcu_row row,
-                                                      uint32_t call)
+/* The last eight rounds. */
+static __device__ __forceinline__ uint4 gcu_later_rounds(const gcu_schedule &s, uint32_t c0,
+                                                         uint32_t c1, uint32_t c2, uint32_t c3)
 {
-    const uint64_t first = (uint64_t)0xD2511F53u * call;
-    const uint64_t second = (uint64_t)0xCD9E8D57u * ((uint32_t)(first >> 32) ^ s.first);
-    uint32_t c0 = (uint32_t)(second >> 32) ^ row.x0, c1 = (uint32_t)second;
-    uint32_t c2 = (uint32_t)first ^ row.x2, c3 = row.x3;
 #pragma unroll
     for (int i = 2; i < 10; i++) {
         const uint64_t p0 = (uint64_t)0xD2511F53u * c0;
@@ -63,6 +60,39 @@ static __device__ __forceinline__ uint4 gcu_scheduled(const gcu_schedule &s, gcu
         c3 = (uint32_t)p0;
     }
     return make_uint4(c0, c1, c2, c3);
+}
+
+static __device__ __forceinline__ uint4 gcu_scheduled(const gcu_schedule &s, gcu_row row,
+                                                      uint32_t call)
+{
+    const uint64_t first = (uint64_t)0xD2511F53u * call;
+    const uint64_t second = (uint64_t)0xCD9E8D57u * ((uint32_t)(first >> 32) ^ s.first);
+    return gcu_later_rounds(s, (uint32_t)(second >> 32) ^ row.x0, (uint32_t)second,
+                            (uint32_t)first ^ row.x2, row.x3);
+}
+
+/* The same for a lane that goes along a column: what the first and second counter words give. */
+struct gcu_column {
+    uint32_t c1, x0, x1, x2;
+};
+
+static __device__ __forceinline__ gcu_column gcu_column_of(const gcu_schedule &s, uint64_t call)
+{
+    const uint64_t first = (uint64_t)0xD2511F53u * (uint32_t)call;
+    const uint64_t second = (uint64_t)0xCD9E8D57u * ((uint32_t)(first >> 32) ^ s.first);
+    const gcu_column column = {(uint32_t)(call >> 32) ^ s.key0[0],
+                               (uint32_t)(second >> 32) ^ s.key0[1], (uint32_t)second,
+                               (uint32_t)first ^ s.key1[1]};
+    return column;
+}
+
+static __device__ __forceinline__ uint4 gcu_scheduled(const gcu_schedule &s, gcu_column column,
+                                                      uint32_t block)
+{
+    const uint64_t first = (uint64_t)0xCD9E8D57u * block;
+    const uint64_t second = (uint64_t)0xD2511F53u * ((uint32_t)(first >> 32) ^ column.c1);
+    return gcu_later_rounds(s, column.x0 ^ (uint32_t)first, column.x1,
+                            column.x2 ^ (uint32_t)(second >> 32), (uint32_t)second);
 }
 
 /* What the entries of a launch are made from. */
@@ -78,6 +108,35 @@ enum gcu_dense_kind {
     GCU_DENSE_GAUSSIAN16, /* fp16-rounded */
     GCU_DENSE_GAUSSIAN32, /* as high + low 2^-11 */
 };
+
+/* The kind of a simple operator, GCU_DENSE_SIGNS for rademacher; false when it is not dense. */
+static inline bool gcu_dense_kind_of(const gnomon_simple *a, gcu_dense_kind *kind)
+{
+    switch (a->kind) {
+    case GNOMON_RADEMACHER:
+        *kind = GCU_DENSE_SIGNS;
+        return true;
+    case GNOMON_ACHLIOPTAS:
+        *kind = GCU_DENSE_TERNARY;
+        return true;
+    case GNOMON_GAUSSIAN:
+        *kind = a->precision == GNOMON_F16 ? GCU_DENSE_GAUSSIAN16 : GCU_DENSE_GAUSSIAN32;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static inline gcu_entries gcu_entries_of(const gnomon_simple *a, const gcu_gaussian16 &gaussian16)
+{
+    const uint32_t tag = a->kind == GNOMON_RADEMACHER   ? GNOMON_TAG_SIGN
+                         : a->kind == GNOMON_ACHLIOPTAS ? GNOMON_TAG_ACHLIOPTAS
+                         : a->precision == GNOMON_F16   ? GNOMON_TAG_GAUSSIAN16
+                                                        : GNOMON_TAG_GAUSSIAN;
+    const gcu_entries e = {gcu_schedule_of(a, tag), gcu_schedule_of(a, GNOMON_TAG_GAUSSIAN16_TAIL),
+                           gaussian16};
+    return e;
+}
 
 /* Bytes of gaussian's magnitudes, fp16, with the signs; the tail's bounds and values lie behind. */
 enum { GCU_SIGNED_BYTES = 1 << 17 };

@@ -1,6 +1,8 @@
 /* Packing of points into tiles (project/dense/tile.h): one pass over the points. */
 #include "cuda/project/dense/tile.h"
 
+#include "cuda/project/dense/scale.cuh"
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -32,12 +34,6 @@ struct pack_args {
     bool points_first; /* consecutive threads take consecutive points */
     gcu_tile_order order;
 };
-
-/* 2^e, -149 <= e <= 127 */
-static __device__ __forceinline__ float power(int e)
-{
-    return e >= -126 ? __int_as_float((e + 127) << 23) : __int_as_float(1 << (e + 149));
-}
 
 template <typename T, int POINTS, bool SPLIT, bool SCALED>
 static __global__ void __launch_bounds__(THREADS) pack(const pack_args args)
@@ -104,14 +100,9 @@ static __global__ void __launch_bounds__(THREADS) pack(const pack_args args)
             for (int step = SHARE / 2; step > 0; step /= 2)
                 most = fmaxf(most, __shfl_xor_sync(0xFFFFFFFFu, most, step, SHARE));
             if (tid % SHARE == 0) {
-                int s = 0;
-                if (most > 0.0f) {
-                    const int bits = __float_as_int(most);
-                    const int e = bits >= 1 << 23 ? (bits >> 23) - 127 : -118 - __clz(bits);
-                    s = min((args.order == GCU_TILE_SUMS ? 13 : 14) - e, 138);
-                }
-                scale[p] = make_float2(power(s / 2), power(s - s / 2));
-                scales[p] = power(-s);
+                const int s = gcu_scale_of(most, args.order == GCU_TILE_SUMS ? 13 : 14, 138);
+                scale[p] = make_float2(gcu_power(s / 2), gcu_power(s - s / 2));
+                scales[p] = gcu_power(-s);
             }
         }
         __syncthreads();

@@ -8,31 +8,10 @@
 
 #include <stdio.h>
 
-static bool kind_of(const gnomon_simple *a, gcu_dense_kind *kind, uint32_t *tag)
-{
-    switch (a->kind) {
-    case GNOMON_RADEMACHER:
-        *kind = GCU_DENSE_SIGNS;
-        *tag = GNOMON_TAG_SIGN;
-        return true;
-    case GNOMON_ACHLIOPTAS:
-        *kind = GCU_DENSE_TERNARY;
-        *tag = GNOMON_TAG_ACHLIOPTAS;
-        return true;
-    case GNOMON_GAUSSIAN:
-        *kind = a->precision == GNOMON_F16 ? GCU_DENSE_GAUSSIAN16 : GCU_DENSE_GAUSSIAN32;
-        *tag = a->precision == GNOMON_F16 ? GNOMON_TAG_GAUSSIAN16 : GNOMON_TAG_GAUSSIAN;
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool supports(const gcu_task *task, char *why, size_t why_size)
 {
     gcu_dense_kind kind;
-    uint32_t tag;
-    if (!kind_of(task->a, &kind, &tag)) {
+    if (!gcu_dense_kind_of(task->a, &kind)) {
         snprintf(why, why_size, "the operator is not dense");
         return false;
     }
@@ -51,7 +30,6 @@ static int64_t granule(const gnomon_simple *a)
 
 struct plan {
     gcu_dense_kind kind;
-    uint32_t tag;
     gcu_tile_shape shape;
     int64_t tile_rows;
     int64_t row;               /* the task's, rounded down to a multiple of four */
@@ -99,7 +77,7 @@ static bool fits(const gcu_task *task, const plan *p, int64_t work)
 static plan plan_of(const gcu_task *task, int64_t work)
 {
     plan p;
-    kind_of(task->a, &p.kind, &p.tag);
+    gcu_dense_kind_of(task->a, &p.kind);
     const int64_t points = folded(task);
     p.shape.points = points <= 8 ? 8 : points <= 16 ? 16 : 32;
     p.shape.split = gcu_tile_split(task->x.dtype);
@@ -166,9 +144,7 @@ static cudaError_t run_part(const gcu_task *task, const plan *p, int64_t row, in
     float *sums = reinterpret_cast<float *>(tiles + tiles_bytes(task, p));
     float *running = reinterpret_cast<float *>(reinterpret_cast<uint8_t *>(sums) + sums_bytes(p));
     gcu_rows_launch l;
-    l.entries.calls = gcu_schedule_of(task->a, p->tag);
-    l.entries.tails = gcu_schedule_of(task->a, GNOMON_TAG_GAUSSIAN16_TAIL);
-    l.entries.gaussian16 = task->gpu->gaussian16;
+    l.entries = gcu_entries_of(task->a, task->gpu->gaussian16);
     l.tiles = tiles;
     l.segment_blocks = p->segment / GCU_KBLOCK;
     l.groups = gnomon_ceil_div(points, p->shape.points);
