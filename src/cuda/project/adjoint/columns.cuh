@@ -102,15 +102,14 @@ template <> struct gcu_column_fragments<GCU_DENSE_GAUSSIAN16> {
     static constexpr int STEPS = 4;
     using entries = gcu_fragments<GCU_DENSE_GAUSSIAN16, false>;
     gcu_column column;
-    const void *table;
     uint64_t col;
-    uint32_t block;
+    uint32_t block, table;
     __device__ __forceinline__ void start(const gcu_entries &e, const void *table_, uint64_t col_,
                                           uint32_t block_, int lane)
     {
         col = col_;
         column = gcu_column_of(e.calls, col >> 1);
-        table = table_;
+        table = (uint32_t)__cvta_generic_to_shared(table_);
         block = block_ + (uint32_t)(lane % 4);
     }
     __device__ __forceinline__ void make(const gcu_entries &e, int, uint32_t a[STEPS][4],
@@ -141,8 +140,8 @@ template <> struct gcu_column_fragments<GCU_DENSE_GAUSSIAN16> {
 #pragma unroll
                     for (int i = 0; i < 4; i++) {
                         if (!entries::marked(v[i], odd)) continue;
-                        const uint32_t value =
-                            gcu_tail_half(e, gcu_word(t, i)) | (v[i] >> (16 * odd) & 0x8000u);
+                        const uint32_t value = gcu_tail_half<false>(e, nullptr, gcu_word(t, i)) |
+                                               (v[i] >> (16 * odd) & 0x8000u);
                         v[i] = __byte_perm(v[i], value, odd ? 0x5410 : 0x3254);
                     }
                 }

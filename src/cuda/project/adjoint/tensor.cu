@@ -168,6 +168,16 @@ static int tile_of(int64_t points, int64_t col_tiles, int64_t room, int64_t sms)
     return tiles[i];
 }
 
+static gcu_tensor_pairs pairs_of(const gcu_level &l, int64_t to)
+{
+    const bool plain = l.blocks == 1 && l.r == 1 && l.x_dtype == GNOMON_F32 && l.beta == 0.0 &&
+                       l.factor_most == l.factor_least &&
+                       (reinterpret_cast<uintptr_t>(l.x) / 4 + (uint64_t)to) % 2 == 0;
+    return plain && l.x_row_stride == 1 && l.x_col_stride % 2 == 0   ? GCU_TENSOR_POINTS_LIE
+           : plain && l.x_col_stride == 1 && l.x_row_stride % 2 == 0 ? GCU_TENSOR_COLUMNS_LIE
+                                                                     : GCU_TENSOR_NO_PAIRS;
+}
+
 cudaError_t gcu_adjoint_tensor(const gcu_level &level, const gnomon_simple *a, void *work,
                                size_t work_bytes, const gcu_gpu *gpu, cudaStream_t stream)
 {
@@ -195,6 +205,11 @@ cudaError_t gcu_adjoint_tensor(const gcu_level &level, const gnomon_simple *a, v
     t.x_dtype = level.x_dtype;
     t.x_col_stride = level.x_col_stride;
     t.beta = level.beta;
+    t.x_row_stride = level.x_row_stride;
+    t.low = level.a_col;
+    t.high = gnomon_min(level.a_col_end, level.col + level.cols);
+    t.factor = level.factor_most;
+    t.fp32 = (double)(float)t.factor == t.factor;
     const int64_t points = level.n * level.blocks;
     /* tiles and blocks of a launch are counted in 32 bits */
     int64_t room = (int64_t)work_bytes / point_bytes(p.stages);
@@ -211,6 +226,9 @@ cudaError_t gcu_adjoint_tensor(const gcu_level &level, const gnomon_simple *a, v
         p.exits = reinterpret_cast<gcu_tensor_exit *>(p.tiles + t.point_tiles * p.stages *
                                                                     gcu_stage_bytes(p.tile));
         t.exits = p.exits;
+        t.to = v * level.x_row_stride - level.col * level.x_col_stride;
+        t.points = count;
+        t.pairs = pairs_of(level, t.to);
         const int64_t groups = t.point_tiles * p.tile / (p.tile < 32 ? 8 : 32);
         const unsigned grid = (unsigned)(groups * p.row_blocks);
         if (p.tile < 32)

@@ -28,6 +28,9 @@ struct gcu_tensor_exit {
     double factor;
 };
 
+/* Which numbers of a whole tile lie in pairs in the output's memory, aligned so. */
+enum gcu_tensor_pairs { GCU_TENSOR_NO_PAIRS, GCU_TENSOR_POINTS_LIE, GCU_TENSOR_COLUMNS_LIE };
+
 struct gcu_tensor_launch {
     gcu_entries entries;
     const uint8_t *tiles;
@@ -40,6 +43,13 @@ struct gcu_tensor_launch {
     gnomon_dtype x_dtype;
     int64_t x_col_stride;
     double beta;
+    /* With pairs: column j of point v goes to x[to + v * x_row_stride + j * x_col_stride], low <= j
+     * < high, v < points, as a number of F32 by one factor ('fp32': it is such a number), without
+     * beta. */
+    gcu_tensor_pairs pairs;
+    bool fp32;
+    int64_t to, x_row_stride, low, high, points;
+    double factor;
 };
 
 static __host__ __device__ constexpr int gcu_stage_bytes(int points)

@@ -43,6 +43,47 @@ static __device__ __forceinline__ void tensor_fetch(const gcu_tensor_launch &l, 
     }
 }
 
+/* What a whole tile's sum becomes: gcu_finished's bits, in fp32 too where the factor is such a
+ * number, for then the product rounds once in either. */
+static __device__ __forceinline__ float tensor_finished(const gcu_tensor_launch &l, float sum)
+{
+    return l.fp32 ? __fmul_rn((float)l.factor, __fadd_rn(sum, 0.0f))
+                  : gcu_finished(l.factor, (double)sum, 0.0, static_cast<const float *>(nullptr));
+}
+
+/* Writes the sums of a tile that is whole in pairs of neighbours; false when it is not, or has
+ * none. v: the lane's first point of the launch, c: its first column. */
+template <int POINTS>
+static __device__ __forceinline__ bool tensor_put_whole(const gcu_tensor_launch &l, int64_t v,
+                                                        int64_t c, int lane,
+                                                        const float total[POINTS / 2])
+{
+    const int64_t v0 = v - 2 * (lane % 4), c0 = c & -(int64_t)GCU_TENSOR_COLS;
+    if (l.pairs == GCU_TENSOR_NO_PAIRS || v0 + POINTS > l.points || c0 < l.low ||
+        c0 + GCU_TENSOR_COLS > l.high)
+        return false;
+    float *x = static_cast<float *>(l.x) + l.to + v * l.x_row_stride + c * l.x_col_stride;
+    if (l.pairs == GCU_TENSOR_POINTS_LIE) {
+#pragma unroll
+        for (int i = 0; i < 2; i++, x += l.x_col_stride)
+#pragma unroll
+            for (int j = 0; j < POINTS / 8; j++)
+                *reinterpret_cast<float2 *>(x + 8 * j) =
+                    make_float2(tensor_finished(l, total[4 * j + 2 * i]),
+                                tensor_finished(l, total[4 * j + 2 * i + 1]));
+        return true;
+    }
+#pragma unroll
+    for (int j = 0; j < POINTS / 8; j++, x += 8 * l.x_row_stride) {
+        asm volatile("" : "+l"(x)); /* one address at a time: registers are full */
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            *reinterpret_cast<float2 *>(x + i * l.x_row_stride) = make_float2(
+                tensor_finished(l, total[4 * j + i]), tensor_finished(l, total[4 * j + 2 + i]));
+    }
+    return true;
+}
+
 /* Sums of a point's columns c and c + 1. */
 static __device__ __forceinline__ void tensor_put(const gcu_tensor_launch &l,
                                                   const gcu_tensor_exit &exit, int64_t c,
@@ -100,6 +141,7 @@ static __device__ __forceinline__ void tensor_multiply(const gcu_tensor_launch &
 {
     using made = gcu_column_fragments<KIND>;
     constexpr int STEPS = made::STEPS, DEPTH = tensor_depth(KIND), STAGES = STEPS / 2;
+    static_assert(DEPTH % STAGES == 0, "a unit's stages lie together");
     constexpr bool LOW = KIND == GCU_DENSE_GAUSSIAN32;
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, q = lane % 4;
     const int units = (int)(l.stages / STAGES);
@@ -124,14 +166,10 @@ static __device__ __forceinline__ void tensor_multiply(const gcu_tensor_launch &
                 asm volatile("" : "+r"(a[i / 4][i % 4])::"memory");
                 if (LOW) asm volatile("" : "+r"(low[i / 4][i % 4])::"memory");
             }
-            uint32_t at[STAGES], done[STAGES];
+            const uint32_t at = stages + stage * tensor_stride(POINTS);
 #pragma unroll
-            for (int s = 0; s < STAGES; s++) {
-                gcu_barrier_wait(full + 8 * stage, phase);
-                at[s] = stages + stage * tensor_stride(POINTS);
-                done[s] = empty + 8 * stage;
-                if (++stage == DEPTH) stage = 0, phase ^= 1;
-            }
+            for (int i = 0; i < STAGES; i++)
+                gcu_barrier_wait(full + 8 * (stage + i), phase);
 #pragma unroll
             for (int h = 0; h < POINTS / N; h++) {
                 float sum[N / 2];
@@ -139,7 +177,8 @@ static __device__ __forceinline__ void tensor_multiply(const gcu_tensor_launch &
 #pragma unroll
                 for (int u = 0; u < STEPS; u++) {
                     const uint32_t b =
-                        gcu_wgmma_descriptor(at[u / 2]) + (h * N * 128 + u % 2 * 32) / 16;
+                        gcu_wgmma_descriptor(at) +
+                        (u / 2 * tensor_stride(POINTS) + h * N * 128 + u % 2 * 32) / 16;
                     gcu_wgmma<N>(sum, a[u], b, u > 0);
                     gcu_wgmma<N>(sum, a[u], b + 64 / 16, 1);
                     if constexpr (LOW) gcu_wgmma<N>(sum, low[u], b, 1);
@@ -147,7 +186,7 @@ static __device__ __forceinline__ void tensor_multiply(const gcu_tensor_launch &
                 gcu_wgmma_commit();
                 gcu_wgmma_wait<0>();
                 gcu_wgmma_fence_operands<N / 2>(sum);
-                const uint32_t scales = at[0] + POINTS * 128 + (h * N + 2 * q) * 4;
+                const uint32_t scales = at + POINTS * 128 + (h * N + 2 * q) * 4;
 #pragma unroll
                 for (int j = 0; j < N / 8; j++) {
                     float2 scale;
@@ -165,11 +204,14 @@ static __device__ __forceinline__ void tensor_multiply(const gcu_tensor_launch &
             __syncwarp();
             if (lane == 0)
 #pragma unroll
-                for (int s = 0; s < STAGES; s++)
-                    gcu_barrier_arrive(done[s]);
+                for (int i = 0; i < STAGES; i++)
+                    gcu_barrier_arrive(empty + 8 * (stage + i));
+            stage += STAGES;
+            if (stage == DEPTH) stage = 0, phase ^= 1;
         }
-        const gcu_tensor_exit *exits =
-            l.exits + (int64_t)(item / (int)l.col_tiles) * POINTS + 2 * q;
+        const int64_t v = (int64_t)(item / (int)l.col_tiles) * POINTS + 2 * q;
+        if (tensor_put_whole<POINTS>(l, v, (int64_t)col, lane, total)) continue;
+        const gcu_tensor_exit *exits = l.exits + v;
 #pragma unroll
         for (int j = 0; j < POINTS / 8; j++)
             tensor_put_two(l, exits + 8 * j, (int64_t)col, total + 4 * j);
