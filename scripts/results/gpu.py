@@ -127,6 +127,15 @@ takes 4 for a wide product and 2 for another one, the one for logic 2; a load 4,
 
 
 ADJOINT_LIMITS = """
+`rademacher`, `achlioptas` and `gaussian` make each entry once for 256 points, in the register operand of the matrix unit,
+while the vectors' halves come from L2: 128 columns of S a block of threads, 4 MB a block at k = 4,096. To one point,
+where nothing but entries costs time, k = 4,096 took 0.37, 0.53, 2.7 and 1.4 ms (the last two `gaussian` in fp32 and fp16):
+of `gaussian` that and the products nearly add up, for while the matrix unit works few other instructions are issued (see
+"What dense operators with few points wait for"). Taking turns, so that one warpgroup makes entries while the other multiplies,
+by a unit of rows or by half a unit, took 1.70 to 1.83, 1.90 to 1.93, 4.45 to 4.51 and 2.86 to 2.95 ms to 256 points: no
+quicker, and was not kept. At k = 256 the write was slow at first (0.34 to 0.65 ms): each pair of numbers asked where it
+goes; now a tile that is whole is written without asking.
+
 `srht` reads Z from L2 for each block of 4,096 coordinates. Points contiguous, a block of threads has eight points of its
 own, whose threads wait for each other alone. Coordinates contiguous, eight adjacent points fill a sector of memory, and
 1,024 threads wait for all others about ten times a block of coordinates: of the samples of such a kernel 31 % waited for Z, 24 %
