@@ -137,6 +137,11 @@ typedef struct gnomon_search_kernels {
                        int64_t d, double factor);
     double (*squares)(const void *x, gnomon_dtype dtype, int64_t col_stride, int64_t d,
                       double factor);
+    /* The first two, with factor 1, of some rows of fp32, adjacent coordinates each. */
+    void (*differences_rows)(const double *q, const float *const *rows, int64_t count, int64_t d,
+                             double *sums);
+    void (*products_rows)(const double *q, const float *const *rows, int64_t count, int64_t d,
+                          double *sums);
     /* The sum of (a - b)^2 over d bytes, signed or not, adjacent; below 2^63. */
     int64_t (*differences_bytes)(const void *a, const void *b, bool is_signed, int64_t d);
     /* The first of these in fp32, of fp32: a chain has d / 16 + 1 steps of two roundings, the tree

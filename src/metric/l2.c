@@ -36,6 +36,18 @@ static double key(const gnomon_search_kernels *k, gnomon_query query, const gnom
     return boosted == boosted ? boosted : sqrt(sum);
 }
 
+static void keys(const gnomon_search_kernels *k, gnomon_query query, const gnomon_matrix *base,
+                 const int64_t *rows, int64_t count, double *out)
+{
+    const float *begin[GNOMON_KEYS];
+    const bool together = query.bytes == NULL && gnomon_rows_of_f32(base, rows, count, begin);
+    if (together) k->differences_rows(query.f64, begin, count, base->cols, out);
+    for (int64_t i = 0; i < count; i++) {
+        const bool told = together && (out[i] >= small_sum || query.dtype != GNOMON_F64);
+        out[i] = told ? sqrt(out[i]) : key(k, query, base, rows[i]);
+    }
+}
+
 static double sparse(const gnomon_search_kernels *k, const gnomon_sparse_row *query,
                      const gnomon_sparse_row *base)
 {
@@ -61,6 +73,7 @@ const gnomon_metric_row gnomon_metric_row_l2 = {
     .exact_cost = {0.8, 0, 0.0145},
     .prepare = prepare,
     .key = key,
+    .keys = keys,
     .sparse = sparse,
     .bytes = true,
     .filtered = true,

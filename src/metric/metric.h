@@ -32,6 +32,9 @@ typedef struct gnomon_query {
                         * adjacent */
 } gnomon_query;
 
+/* Rows whose keys are asked for at a time. */
+enum { GNOMON_KEYS = 16 };
+
 /* Nanoseconds on one thread, by bench/cpu/lsh_cost.py: start + point * a point's bytes (of sets:
  * members) + dim * its coordinates. */
 typedef struct gnomon_metric_cost {
@@ -51,6 +54,10 @@ typedef struct gnomon_metric_row {
     /* The key of a query and row i of base: smaller is nearer. */
     double (*key)(const gnomon_search_kernels *kernels, gnomon_query query,
                   const gnomon_matrix *base, int64_t i);
+    /* The same of count rows of base, of which GNOMON_KEYS are asked for at most; NULL: one by one.
+     */
+    void (*keys)(const gnomon_search_kernels *kernels, gnomon_query query,
+                 const gnomon_matrix *base, const int64_t *rows, int64_t count, double *keys);
     /* The same key, to the last bit, of two sparse rows, for metrics whose bound
      * src/search/inverted.c knows; NULL: the metric takes none. */
     double (*sparse)(const gnomon_search_kernels *kernels, const gnomon_sparse_row *query,
@@ -107,6 +114,9 @@ double gnomon_inverse_norm(const gnomon_search_kernels *kernels, const gnomon_ma
 /* The same of a sparse row, without its factor. */
 double gnomon_sparse_inverse_norm(const gnomon_search_kernels *kernels,
                                   const gnomon_sparse_row *row);
+/* Whether the rows are of adjacent fp32 coordinates: then where these rows begin. */
+bool gnomon_rows_of_f32(const gnomon_matrix *m, const int64_t *rows, int64_t count,
+                        const float **begin);
 /* Row i of sparse rows, with its factor. */
 gnomon_sparse_row gnomon_sparse_row_at(const gnomon_sets *rows, int64_t i);
 /* The metric's 'sparse' of row i of a and row j of b. */

@@ -27,6 +27,15 @@ double gnomon_inverse_norm(const gnomon_search_kernels *kernels, const gnomon_ma
     return norm < least_norm ? 0 : 1 / norm;
 }
 
+bool gnomon_rows_of_f32(const gnomon_matrix *m, const int64_t *rows, int64_t count,
+                        const float **begin)
+{
+    if (m->dtype != GNOMON_F32 || m->col_stride != 1) return false;
+    for (int64_t i = 0; i < count; i++)
+        begin[i] = gnomon_row_at(m, rows[i]);
+    return true;
+}
+
 double gnomon_sparse_inverse_norm(const gnomon_search_kernels *kernels,
                                   const gnomon_sparse_row *row)
 {

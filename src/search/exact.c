@@ -29,3 +29,18 @@ double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const g
 {
     return gnomon_metric_row_of(search->options.metric)->key(search->kernels, query, base, i);
 }
+
+void gnomon_exact_keys(const gnomon_search *search, gnomon_query query, const gnomon_matrix *base,
+                       const int64_t *rows, int64_t count, double *keys)
+{
+    const gnomon_metric_row *metric = gnomon_metric_row_of(search->options.metric);
+    for (int64_t i = 0; i < count; i += GNOMON_KEYS) {
+        const int64_t some = count - i < GNOMON_KEYS ? count - i : GNOMON_KEYS;
+        if (metric->keys != NULL) {
+            metric->keys(search->kernels, query, base, rows + i, some, keys + i);
+            continue;
+        }
+        for (int64_t j = i; j < i + some; j++)
+            keys[j] = metric->key(search->kernels, query, base, rows[j]);
+    }
+}

@@ -12,5 +12,8 @@ gnomon_query gnomon_query_for(const gnomon_search *search, int64_t query, const 
 /* The key of a query and row i of base. */
 double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const gnomon_matrix *base,
                         int64_t i);
+/* The same of count rows. */
+void gnomon_exact_keys(const gnomon_search *search, gnomon_query query, const gnomon_matrix *base,
+                       const int64_t *rows, int64_t count, double *keys);
 
 #endif

@@ -124,12 +124,13 @@ void gnomon_ranked_sort(gnomon_ranked *points, int64_t count)
     sort_finely(points, count);
 }
 
-/* One bucket a point, of equal widths from the least key to the largest: most hold few, and those
- * after the last one wanted are left out. */
+/* Buckets of equal widths from the least key to the largest: those after the last one wanted are
+ * left out. Keys of neighbours crowd at the far end, where more buckets than points still leave few
+ * in each: the insertion that ends it would else wait for branches that nothing foretells. */
 int64_t gnomon_ranked_first(gnomon_ranked *points, int64_t count, int64_t most,
                             gnomon_ranked *spare, uint32_t *counts)
 {
-    enum { SHORT = 64 };
+    enum { SHORT = 64, EACH = GNOMON_RANKED_BUCKETS };
     double least = HUGE_VAL, largest = -HUGE_VAL;
     bool numbers = true;
     for (int64_t i = 0; i < count; i++) {
@@ -137,30 +138,34 @@ int64_t gnomon_ranked_first(gnomon_ranked *points, int64_t count, int64_t most,
         largest = points[i].key > largest ? points[i].key : largest;
         numbers &= points[i].key == points[i].key;
     }
-    const double by = (double)(count - 1) / (largest - least);
+    const double by = (double)(EACH * count - 1) / (largest - least);
     /* keys that overflow, or are all alike; one that is not a number has no bucket */
     const bool apart = numbers && largest > least && largest - least < HUGE_VAL && by < HUGE_VAL;
-    if (count < SHORT || count > UINT32_MAX || !apart) {
+    if (count < SHORT || count > UINT32_MAX / EACH || !apart) {
         gnomon_ranked_sort(points, count);
         return count < most ? count : most;
     }
-    memset(counts, 0, (size_t)count * sizeof *counts);
+    memset(counts, 0, (size_t)(EACH * count) * sizeof *counts);
     for (int64_t i = 0; i < count; i++)
-        counts[(int64_t)((points[i].key - least) * by)]++;
-    uint32_t before = 0;
+        counts[(uint32_t)((points[i].key - least) * by)]++;
+    uint32_t before = 0, crowd = 0;
     int64_t buckets = 0;
-    for (; buckets < count && before < most; buckets++) {
+    for (; buckets < EACH * count && before < most; buckets++) {
         const uint32_t here = counts[buckets];
         counts[buckets] = before;
         before += here;
+        crowd = here > crowd ? here : crowd;
     }
+    /* the others in any order behind them: a branch would be mispredicted */
+    uint32_t others = before;
     memcpy(spare, points, (size_t)count * sizeof *spare);
     for (int64_t i = 0; i < count; i++) {
-        const int64_t bucket = (int64_t)((spare[i].key - least) * by);
-        if (bucket < buckets) points[counts[bucket]++] = spare[i];
+        const uint32_t bucket = (uint32_t)((spare[i].key - least) * by);
+        uint32_t *place = bucket < buckets ? &counts[bucket] : &others;
+        points[(*place)++] = spare[i];
     }
     uint32_t begin = 0;
-    for (int64_t b = 0; b < buckets; b++) {
+    for (int64_t b = 0; b < buckets && crowd > FEW; b++) {
         sort_roughly(points + begin, counts[b] - begin, depth_of(counts[b] - begin));
         begin = counts[b];
     }

@@ -30,7 +30,9 @@ void gnomon_nearest_offer(gnomon_nearest *nearest, gnomon_ranked point);
 void gnomon_ranked_sort(gnomon_ranked *points, int64_t count);
 
 /* The same of the 'most' first in that order, whose number it returns; the others are lost. For
- * numbers that lie close, as candidates' do. spare: room for count; counts too. */
+ * numbers that lie close, as candidates' do. spare: room for count; counts: for so many times as
+ * many. */
+enum { GNOMON_RANKED_BUCKETS = 4 };
 int64_t gnomon_ranked_first(gnomon_ranked *points, int64_t count, int64_t most,
                             gnomon_ranked *spare, uint32_t *counts);
 

@@ -104,10 +104,12 @@ typedef struct progress {
 typedef struct scratch {
     float *tiles, *sums, *bias, *values;
     gnomon_ranked *found; /* k nearest: room for a query's candidates and k, twice */
-    uint32_t *counts;     /* as many */
+    uint32_t *counts;     /* GNOMON_RANKED_BUCKETS times as many as of one */
     gnomon_blur *blurs;
     double *squares, *dots, *f64;
-    int32_t *at; /* a chunk's queries: the next candidate */
+    int32_t *at;    /* a chunk's queries: the next candidate */
+    int32_t *later; /* and how many stand behind the first ones, of these or of a query's ranges */
+    gnomon_survivor *aside;
     uint64_t *words;
     uint32_t *packed;
 } scratch;
@@ -167,21 +169,31 @@ static float heed_reached(worker *w, int64_t q)
     return score;
 }
 
+/* What the scores of all points that are not behind the k-th nearest so far are above. */
+static float score_of_nearest(const worker *w, int64_t q)
+{
+    const scan *c = w->c;
+    const gnomon_nearest *n = &w->nearest[q];
+    if (n->count < n->k) return -INFINITY;
+    const double key = n->heap[0].key;
+    return c->bits ? nextafterf((float)-key, INFINITY)
+                   : gnomon_filter_least(c->s, &c->facts[w->query + q], key, w->whole);
+}
+
 /* Raises what a query lets pass to what its k-th nearest so far asks for. */
 static void raise_least(worker *w, int64_t q)
 {
     const scan *c = w->c;
     const gnomon_nearest *n = &w->nearest[q];
     if (c->s->options.k == 0 || n->count < n->k) return;
-    const double key = n->heap[0].key;
     gnomon_filter *filter = &w->filters[q];
-    const float least = c->bits ? nextafterf((float)-key, INFINITY)
-                                : gnomon_filter_least(c->s, &c->facts[w->query + q], key, w->whole);
+    const float least = score_of_nearest(w, q);
     if (least > filter->least) filter->least = least;
-    if (c->reached != NULL)
-        tell_reached(w, q,
-                     c->bits ? (float)-key
-                             : gnomon_filter_least(c->s, &c->facts[w->query + q], key, false));
+    if (c->reached == NULL) return;
+    const double key = n->heap[0].key;
+    tell_reached(w, q,
+                 c->bits ? (float)-key
+                         : gnomon_filter_least(c->s, &c->facts[w->query + q], key, false));
 }
 
 /* Whether what was let pass by an expected limit has the k nearest: marks those where it has not.
@@ -190,15 +202,8 @@ static void confirm(worker *w, int64_t q)
 {
     const scan *c = w->c;
     if (c->s->expected == NULL || !c->last) return;
-    const gnomon_nearest *n = &w->nearest[q];
-    float *expected = &c->s->expected[c->query + w->query + q], sure = -INFINITY;
-    if (n->count == n->k) {
-        const double key = n->heap[0].key;
-        /* of points with this key or a smaller one: their scores are above the limit */
-        sure = c->bits ? nextafterf((float)-key, INFINITY)
-                       : gnomon_filter_least(c->s, &c->facts[w->query + q], key, w->whole);
-    }
-    if (*expected > -INFINITY && !(sure > *expected)) *expected = NAN;
+    float *expected = &c->s->expected[c->query + w->query + q];
+    if (*expected > -INFINITY && !(score_of_nearest(w, q) > *expected)) *expected = NAN;
 }
 
 /* Drops candidates that k others surely come before. */
@@ -220,20 +225,33 @@ static gnomon_query asked(const worker *w, int64_t q)
     return gnomon_query_for(c->s, c->query + w->query + q, c->base, w->own->f64);
 }
 
-/* The key of a query's i-th candidate. */
-static gnomon_ranked exact_of(worker *w, gnomon_query query, const gnomon_filter *filter, int32_t i)
+/* The keys of count of a query's candidates. */
+static void keys_of(worker *w, gnomon_query query, const gnomon_survivor *kept, int64_t count,
+                    gnomon_ranked *found)
 {
+    enum { LINES = 8, LINE = 64 };
     const scan *c = w->c;
-    const int64_t row = row_of(c, filter->kept[i].row);
-    if (c->bits) return (gnomon_ranked){-(double)filter->kept[i].low, c->first_id + row};
-    /* rows lie apart: a later one is fetched meanwhile */
-    if (i + 4 < filter->count) {
-        const char *ahead = gnomon_row_at(c->base, row_of(c, filter->kept[i + 4].row));
-        for (int line = 0; line < 8; line++)
-            __builtin_prefetch(ahead + line * 64);
+    const int64_t bytes = c->s->cols * (int64_t)gnomon_dtype_size(c->base->dtype);
+    const int64_t ahead = c->bits ? 0 : gnomon_min(bytes, LINES * LINE);
+    for (int64_t from = 0; from < count; from += GNOMON_KEYS) {
+        const int64_t some = gnomon_min(count - from, GNOMON_KEYS);
+        int64_t rows[GNOMON_KEYS];
+        double keys[GNOMON_KEYS];
+        for (int64_t i = 0; i < some; i++)
+            rows[i] = row_of(c, kept[from + i].row);
+        /* rows lie apart: later ones are fetched meanwhile */
+        const int64_t first = from == 0 ? 0 : from + GNOMON_KEYS;
+        for (int64_t i = first; i < gnomon_min(from + 2 * GNOMON_KEYS, count); i++) {
+            const char *row = gnomon_row_at(c->base, row_of(c, kept[i].row));
+            for (int64_t line = 0; line < ahead; line += LINE)
+                __builtin_prefetch(row + line);
+        }
+        if (!c->bits) gnomon_exact_keys(c->s, query, c->base, rows, some, keys);
+        for (int64_t i = 0; i < some; i++)
+            found[from + i] = (gnomon_ranked){c->bits ? -(double)kept[from + i].low : keys[i],
+                                              c->first_id + rows[i]};
     }
-    w->verified++;
-    return (gnomon_ranked){gnomon_exact_key(c->s, query, c->base, row), c->first_id + row};
+    if (!c->bits) w->verified += count;
 }
 
 /* Verifies a query's candidates. */
@@ -242,8 +260,13 @@ static void verify(worker *w, int64_t q)
     gnomon_filter *filter = &w->filters[q];
     if (filter->count == 0) return;
     const gnomon_query query = asked(w, q);
-    for (int32_t i = 0; i < filter->count; i++)
-        collect(w, q, exact_of(w, query, filter, i));
+    gnomon_ranked found[GNOMON_KEYS];
+    for (int64_t i = 0; i < filter->count; i += GNOMON_KEYS) {
+        const int64_t some = gnomon_min(filter->count - i, GNOMON_KEYS);
+        keys_of(w, query, filter->kept + i, some, found);
+        for (int64_t j = 0; j < some; j++)
+            collect(w, q, found[j]);
+    }
     filter->count = 0;
     raise_least(w, q);
 }
@@ -257,6 +280,70 @@ static void join_found(worker *w, int64_t q, gnomon_ranked *found, int64_t count
     n->count = gnomon_ranked_first(found, count, n->k, found + count, w->own->counts);
     for (int64_t i = 0; i < n->count; i++) /* the farthest first: a heap too */
         n->heap[i] = found[n->count - 1 - i];
+}
+
+/* ---- the candidates left in the end ---- */
+
+/* Scores of the candidates: of the bounds' width so much above the lower one. Appends them to the
+ * worker's values behind 'count'; how many there are then. */
+static int64_t scores_of(worker *w, int64_t q, float share, int64_t count)
+{
+    const gnomon_filter *filter = &w->filters[q];
+    float *values = w->own->values;
+    for (int32_t i = 0; i < filter->count; i++) {
+        const float low = filter->kept[i].low, width = filter->kept[i].high - low;
+        values[count++] = width < INFINITY ? low + share * width : low;
+    }
+    return count;
+}
+
+/* Shares of the bounds' width. Scores err by much less than their bounds tell, most of them: the
+ * k-th largest score less a part of its bound is a limit that the k nearest hardly ever miss. It is
+ * confirmed afterwards, by the k-th key. */
+static const float guessed_share = 0.375F, expected_share = 0.25F;
+
+/* Whether scores are those of the keys, without an error. */
+static bool tells_all(const worker *w, int64_t q)
+{
+    return w->c->bits || (w->whole && w->c->facts[w->query + q].whole);
+}
+
+/* Brings the candidates that may reach a guessed limit to the front, without a change of their
+ * order. The number of the others, which stand behind them. */
+static int32_t set_aside(worker *w, int64_t q, float guess)
+{
+    gnomon_filter *filter = &w->filters[q];
+    gnomon_survivor *kept = filter->kept, *aside = w->own->aside;
+    int32_t first = 0, others = 0;
+    filter->least = guess; /* what it lets pass has passed */
+    if (!(guess > -INFINITY)) return 0;
+    for (int32_t i = 0; i < filter->count; i++) {
+        const gnomon_survivor x = kept[i];
+        kept[first] = aside[others] = x; /* no branches: there is no order */
+        const bool in = !(x.high < guess);
+        first += in;
+        others += !in;
+    }
+    if (others > 0) memcpy(kept + first, aside, (size_t)others * sizeof *kept);
+    filter->count = first;
+    return others;
+}
+
+/* Verifies the candidates that stand behind the first ones, if those don't have the k nearest. */
+static void settle(worker *w, int64_t q, int32_t others)
+{
+    gnomon_filter *filter = &w->filters[q];
+    const float least = score_of_nearest(w, q);
+    if (others == 0 || least > filter->least) return;
+    gnomon_survivor *kept = filter->kept + filter->count;
+    int32_t count = 0;
+    for (int32_t i = 0; i < others; i++) {
+        kept[count] = kept[i];
+        count += !(kept[i].high < least);
+    }
+    gnomon_ranked *found = w->own->found;
+    keys_of(w, asked(w, q), kept, count, found);
+    join_found(w, q, found, count);
 }
 
 static void full(void *arg, int64_t q)
@@ -489,16 +576,19 @@ static void verify_by_rows(worker *w, int64_t rows)
         w->own->at[q] = 0;
     for (int64_t end = rows; end - rows < c->count; end += rows) {
         for (int64_t q = 0; q < w->count; q++) {
-            gnomon_filter *filter = &w->filters[q];
-            int32_t i = w->own->at[q];
-            if (i == filter->count || filter->kept[i].row >= end) continue;
-            const gnomon_query query = asked(w, q);
-            for (; i < filter->count && filter->kept[i].row < end; i++) {
-                /* the number takes the place of the bounds, which have served */
-                const gnomon_ranked point = exact_of(w, query, filter, i);
-                memcpy(&filter->kept[i].low, &point.key, sizeof point.key);
-            }
-            w->own->at[q] = i;
+            const gnomon_filter *filter = &w->filters[q];
+            gnomon_survivor *kept = filter->kept + w->own->at[q];
+            int32_t count = 0;
+            const int32_t left = filter->count - w->own->at[q];
+            while (count < left && kept[count].row < end)
+                count++;
+            if (count == 0) continue;
+            gnomon_ranked *found = w->own->found;
+            keys_of(w, asked(w, q), kept, count, found);
+            /* the number takes the place of the bounds, which have served */
+            for (int32_t i = 0; i < count; i++)
+                memcpy(&kept[i].low, &found[i].key, sizeof found[i].key);
+            w->own->at[q] += count;
         }
     }
 }
@@ -507,30 +597,45 @@ static void verify_by_rows(worker *w, int64_t rows)
 static void verify_all(worker *w)
 {
     const scan *c = w->c;
+    const int64_t k = c->s->options.k;
     const int64_t bytes = c->s->cols * (int64_t)gnomon_dtype_size(c->base->dtype) + 1;
     const int64_t rows = gnomon_max(1, CACHED_BYTES / bytes);
     int64_t all = 0;
-    for (int64_t q = 0; q < w->count; q++)
+    for (int64_t q = 0; q < w->count; q++) {
+        w->own->later[q] = 0;
+        if (w->filters[q].count > k && tells_all(w, q)) {
+            shrink(w, q, true);
+        } else if (w->filters[q].count > k) {
+            const int64_t count = scores_of(w, q, guessed_share, 0);
+            w->own->later[q] = set_aside(w, q, gnomon_rank_largest(w->own->values, count, k));
+        }
         all += w->filters[q].count;
+    }
     const bool by_rows = !c->bits && all / w->count * rows / c->count >= 4;
     if (by_rows) verify_by_rows(w, rows);
     for (int64_t q = 0; q < w->count; q++) {
         gnomon_filter *filter = &w->filters[q];
         gnomon_ranked *found = w->own->found;
-        gnomon_query query = {.factor = 0};
-        if (!by_rows) query = asked(w, q);
-        for (int32_t i = 0; i < filter->count; i++) {
-            if (by_rows) {
+        if (!by_rows) {
+            keys_of(w, asked(w, q), filter->kept, filter->count, found);
+        } else {
+            for (int32_t i = 0; i < filter->count; i++) {
                 found[i].id = c->first_id + row_of(c, filter->kept[i].row);
                 memcpy(&found[i].key, &filter->kept[i].low, sizeof found[i].key);
-            } else {
-                found[i] = exact_of(w, query, filter, i);
             }
         }
         join_found(w, q, found, filter->count);
+        settle(w, q, w->own->later[q]);
         filter->count = 0;
         confirm(w, q);
     }
+}
+
+/* What k of a sample's count scores are expected to reach. */
+static float expected_of(worker *w, int64_t count)
+{
+    const int64_t k = w->c->s->options.k;
+    return count < k ? -INFINITY : gnomon_rank_largest(w->own->values, count, k);
 }
 
 static void scan_task(void *arg, int64_t task, int number)
@@ -565,12 +670,12 @@ static void scan_task(void *arg, int64_t task, int number)
             verify(&w, q);
     }
     for (int64_t q = 0; q < w.count && s->options.k > 0; q++) {
-        shrink(&w, q, true);
-        if (c->ranges > 1) continue; /* join_ranges goes on once all ranges' are known */
-        if (s->reach != NULL) {
-            s->reach[c->query + w.query + q] = nextafterf(w.filters[q].least, -INFINITY);
-            continue;
-        }
+        if (c->ranges > 1) /* join_ranges goes on once all ranges' are known */
+            shrink(&w, q, true);
+        else if (s->reach != NULL)
+            s->reach[c->query + w.query + q] =
+                fmaxf(nextafterf(w.filters[q].least, -INFINITY),
+                      expected_of(&w, scores_of(&w, q, expected_share, 0)));
     }
     if (s->options.k > 0 && c->ranges == 1 && s->reach == NULL) verify_all(&w);
     pthread_mutex_lock(&c->lock);
@@ -648,8 +753,12 @@ static gnomon_status reserve_workers(scan *c)
             const int64_t found = gnomon_plus(gnomon_times(c->ranges, c->room), c->s->options.k);
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, found), sizeof *own->found, "candidates",
                                     &own->found));
-            GNOMON_TRY(gnomon_alloc(ctx, found, sizeof *own->counts, "counts", &own->counts));
+            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(GNOMON_RANKED_BUCKETS, found),
+                                    sizeof *own->counts, "counts", &own->counts));
             GNOMON_TRY(gnomon_alloc(ctx, c->chunk, sizeof *own->at, "places", &own->at));
+            GNOMON_TRY(gnomon_alloc(ctx, gnomon_max(c->chunk, c->ranges), sizeof *own->later,
+                                    "places", &own->later));
+            GNOMON_TRY(gnomon_alloc(ctx, c->room, sizeof *own->aside, "candidates", &own->aside));
         }
         if (c->bits)
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->block, c->steps), sizeof *own->words,
@@ -729,6 +838,8 @@ static void release(scan *c)
         gnomon_free(ctx, own->found);
         gnomon_free(ctx, own->counts);
         gnomon_free(ctx, own->at);
+        gnomon_free(ctx, own->later);
+        gnomon_free(ctx, own->aside);
         gnomon_free(ctx, own->words);
         gnomon_free(ctx, own->packed);
         gnomon_free(ctx, own->f64);
@@ -813,6 +924,18 @@ static void prepare(void *arg, int64_t task, int number)
     }
 }
 
+/* The scores of a query's candidates in all ranges; how many. */
+static int64_t join_scores(worker *w, float share)
+{
+    const scan *c = w->c;
+    int64_t count = 0;
+    for (int64_t r = 0; r < c->ranges; r++) {
+        w->filters = &c->filters[r * c->queries + w->query];
+        count = scores_of(w, 0, share, count);
+    }
+    return count;
+}
+
 /* Verifies what is left of a query's candidates in all ranges, and joins the answers. */
 static void join_ranges(void *arg, int64_t task, int number)
 {
@@ -828,25 +951,36 @@ static void join_ranges(void *arg, int64_t task, int number)
         for (int64_t i = 0; i < from->count; i++)
             gnomon_nearest_offer(w.nearest, from->heap[i]);
     }
-    int64_t count = 0, verified = 0;
-    for (int64_t r = 0; r < c->ranges; r++) {
-        const gnomon_filter *filter = &c->filters[r * c->queries + task];
-        for (int32_t i = 0; i < filter->count; i++)
-            w.own->values[count++] = filter->kept[i].low;
-    }
+    int64_t count = join_scores(&w, 0);
     if (count >= k) tell_reached(&w, 0, gnomon_rank_largest(w.own->values, count, k));
     if (c->s->reach != NULL) {
-        c->s->reach[c->query + task] = atomic_load(&c->reached[task]);
+        count = join_scores(&w, expected_share);
+        c->s->reach[c->query + task] =
+            fmaxf(atomic_load(&c->reached[task]), expected_of(&w, count));
         return;
     }
+    count = 0;
     for (int64_t r = 0; r < c->ranges; r++) {
         w.filters = &c->filters[r * c->queries + task];
         shrink(&w, 0, true);
-        const gnomon_query query = asked(&w, 0);
-        for (int32_t i = 0; i < w.filters->count; i++)
-            w.own->found[verified++] = exact_of(&w, query, w.filters, i);
+        count += w.filters->count;
+    }
+    float guess = -INFINITY;
+    if (count > k && !tells_all(&w, 0))
+        guess = gnomon_rank_largest(w.own->values, join_scores(&w, guessed_share), k);
+    gnomon_filter *first = &c->filters[task];
+    int64_t verified = 0;
+    for (int64_t r = 0; r < c->ranges; r++) {
+        w.filters = first + r * c->queries;
+        w.own->later[r] = set_aside(&w, 0, guess);
+        keys_of(&w, asked(&w, 0), w.filters->kept, w.filters->count, w.own->found + verified);
+        verified += w.filters->count;
     }
     join_found(&w, 0, w.own->found, verified);
+    for (int64_t r = 0; r < c->ranges; r++) {
+        w.filters = first + r * c->queries;
+        settle(&w, 0, w.own->later[r]);
+    }
     confirm(&w, 0);
     pthread_mutex_lock(&c->lock);
     c->verified += w.verified;

@@ -37,7 +37,7 @@ static void first_of_many(void **state)
 {
     (void)state;
     static gnomon_ranked points[MOST], sorted[MOST], spare[MOST];
-    static uint32_t counts[MOST];
+    static uint32_t counts[GNOMON_RANKED_BUCKETS * MOST];
     uint64_t drawn = 5;
     for (int round = 0; round < 700; round++) {
         const int64_t count = (int64_t)(draw_bits(&drawn) % MOST);
@@ -60,7 +60,7 @@ static void keys_that_are_no_numbers(void **state)
 {
     (void)state;
     static gnomon_ranked points[MOST], spare[MOST];
-    static uint32_t counts[MOST];
+    static uint32_t counts[GNOMON_RANKED_BUCKETS * MOST];
     uint64_t drawn = 7;
     for (int round = 0; round < 100; round++) {
         bool seen[MOST] = {false};
