@@ -330,7 +330,7 @@ static int32_t set_aside(worker *w, int64_t q, float guess)
 }
 
 /* Verifies the candidates that stand behind the first ones, if those don't have the k nearest. */
-static void settle(worker *w, int64_t q, int32_t others)
+static void verify_others(worker *w, int64_t q, int32_t others)
 {
     gnomon_filter *filter = &w->filters[q];
     const float least = score_of_nearest(w, q);
@@ -625,7 +625,7 @@ static void verify_all(worker *w)
             }
         }
         join_found(w, q, found, filter->count);
-        settle(w, q, w->own->later[q]);
+        verify_others(w, q, w->own->later[q]);
         filter->count = 0;
         confirm(w, q);
     }
@@ -979,7 +979,7 @@ static void join_ranges(void *arg, int64_t task, int number)
     join_found(&w, 0, w.own->found, verified);
     for (int64_t r = 0; r < c->ranges; r++) {
         w.filters = first + r * c->queries;
-        settle(&w, 0, w.own->later[r]);
+        verify_others(&w, 0, w.own->later[r]);
     }
     confirm(&w, 0);
     pthread_mutex_lock(&c->lock);

@@ -1,17 +1,18 @@
-/* Many neighbours: limits are expected from a sample of the base. Bases in every order, and such as
- * mislead the sample: it then has too many of the nearest, or none. */
+/* Many neighbours: limits are expected from a sample of the base, and guessed from scores. Bases in
+ * every order, and such as mislead the sample: it then has too many of the nearest, or none; and
+ * points all about as far away, whose scores' order is that of their errors. */
 #include "search_testing.h"
 
 #include "base/arithmetic.h"
 #include "base/isa.h"
 #include "search/state.h"
 
-enum { N = 17000, D = 16, Q = 21, SAMPLED = 16, ORDERS = 8 };
+enum { N = 17000, D = 16, Q = 21, SAMPLED = 16, ORDERS = 9 };
 
-typedef enum order { MIXED, SORTED, TURNED, SEEN, UNSEEN, EQUAL, WHOLE, PERIODS } order;
+typedef enum order { MIXED, SORTED, TURNED, SEEN, UNSEEN, EQUAL, WHOLE, PERIODS, SPHERE } order;
 
-static const char *const names[] = {"mixed",  "sorted", "turned", "seen",
-                                    "unseen", "equal",  "whole",  "periods"};
+static const char *const names[] = {"mixed", "sorted", "turned",  "seen",  "unseen",
+                                    "equal", "whole",  "periods", "sphere"};
 
 /* Whether the sample has row i. */
 static bool is_seen(int64_t i)
@@ -47,6 +48,18 @@ static float *make(order by, int64_t rows, uint64_t seed, bool queries)
         x[i] = by == EQUAL   ? 0.3F
                : by == WHOLE ? (float)(draw_bits(&state) % 3)
                              : (float)(value * (queries ? 0.05 : size_of(by, i / D)));
+    }
+    for (int64_t i = 0; i < rows && by == SPHERE; i++) {
+        /* at right angles to the queries, which are all about 1/2, and as long as each other */
+        float *row = x + i * D;
+        double mean = 0, squares = 0;
+        for (int j = 0; j < D; j++)
+            mean += (double)row[j] / D;
+        for (int j = 0; j < D; j++)
+            squares += ((double)row[j] - mean) * ((double)row[j] - mean);
+        for (int j = 0; j < D; j++)
+            row[j] =
+                queries ? 0.5F + row[j] * 1e-5F : (float)(((double)row[j] - mean) / sqrt(squares));
     }
     return x;
 }

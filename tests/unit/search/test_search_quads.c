@@ -208,9 +208,49 @@ static void bits_at_every_level(void **state)
     unsetenv("GNOMON_ISA");
 }
 
+/* Sums of several rows at once have the bits of one row's sum. */
+static void sums_of_several_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 11, MOST = 100 };
+    static const int64_t sizes[] = {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 47, 64, MOST};
+    uint64_t drawn = 3;
+    for (int level = 0; level < GNOMON_ISA_COUNT; level++) {
+        if (!gnomon_isa_available((gnomon_isa)level)) continue;
+        const gnomon_search_kernels *k =
+            gnomon_cpu_kernels(gnomon_isa_name((gnomon_isa)level))->search;
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            const int64_t d = sizes[i];
+            float x[ROWS * MOST];
+            double q[MOST];
+            const float *rows[ROWS];
+            for (int64_t j = 0; j < d; j++)
+                q[j] = draw(&drawn);
+            for (int64_t j = 0; j < ROWS * d; j++)
+                x[j] = (float)ldexp(draw(&drawn), (int)(draw_bits(&drawn) % 60) - 30);
+            for (int64_t r = 0; r < ROWS; r++)
+                rows[r] = x + (ROWS - 1 - r) * d;
+            for (int64_t count = 0; count <= ROWS; count++) {
+                double apart[ROWS + 1], along[ROWS + 1];
+                apart[count] = along[count] = -7;
+                k->differences_rows(q, rows, count, d, apart);
+                k->products_rows(q, rows, count, d, along);
+                for (int64_t r = 0; r < count; r++) {
+                    const double one = k->differences(q, rows[r], GNOMON_F32, 1, d, 1);
+                    const double other = k->products(q, rows[r], GNOMON_F32, 1, d, 1);
+                    assert_memory_equal(&apart[r], &one, sizeof one);
+                    assert_memory_equal(&along[r], &other, sizeof other);
+                }
+                assert_true(apart[count] == -7 && along[count] == -7);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sums_of_several_rows),
         cmocka_unit_test(bits_at_every_level),
         cmocka_unit_test(every_level_finds_the_same),
         cmocka_unit_test(every_size_of_block),
