@@ -72,6 +72,11 @@ typedef struct scan {
     uint32_t *packed; /* the same, in integer coordinates */
     int64_t ld;       /* words of a query */
     uint64_t *words;  /* queries x steps, for bits */
+    /* the piece's points, where they are packed once for all chunks; else NULL */
+    uint32_t *base_packed;
+    float *base_bias;
+    gnomon_blur *base_blurs;
+    bool packed_whole; /* these and all before have integer coordinates */
     gnomon_filter_query *facts;
     gnomon_filter *filters;     /* ranges x queries */
     gnomon_survivor *survivors; /* room each */
@@ -420,24 +425,77 @@ static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, boo
     w->own->blurs[tile] = blur;
 }
 
-/* Points [place, end) of the piece, at most a block. */
-static void scan_block(worker *w, int64_t place, int64_t end)
+/* Packs coordinates [from, from + steps) of tiles of points [place, end), at most a block. whole:
+ * of each tile, whether those before are integers. */
+static void pack_tiles(worker *w, int64_t place, int64_t end, int64_t from, int64_t steps,
+                       bool *whole)
 {
     const scan *c = w->c;
     const gnomon_search *s = c->s;
     scratch *own = w->own;
     const int64_t tiles = (end - place + LANES - 1) / LANES;
     double factor[LANES] = {0};
-    bool whole[BLOCK_FLOATS / LANES / 4]; /* blocks have at least four steps */
-    for (int64_t t = 0; t < tiles; t++)
-        whole[t] = true;
-    memset(own->squares, 0, (size_t)(tiles * LANES) * sizeof *own->squares);
-    memset(own->dots, 0, (size_t)(tiles * LANES) * sizeof *own->dots);
+    if (from == 0) {
+        for (int64_t t = 0; t < tiles; t++)
+            whole[t] = true;
+        memset(own->squares, 0, (size_t)(tiles * LANES) * sizeof *own->squares);
+        memset(own->dots, 0, (size_t)(tiles * LANES) * sizeof *own->dots);
+    }
+    for (int64_t t = 0; t < tiles; t++) {
+        const int64_t first = place + t * LANES;
+        float *tile = c->width < 32 ? own->tiles : own->tiles + t * steps * LANES;
+        for (int l = 0; l < LANES && !c->from_f32; l++) {
+            factor[l] = s->centre.scale;
+            if (s->options.metric == GNOMON_COSINE)
+                factor[l] = gnomon_inverse_norm(s->kernels, c->base,
+                                                row_of(c, first + l < end ? first + l : end - 1));
+        }
+        whole[t] &= pack(c, first, end, from, steps, factor, tile);
+        s->kernels->tile_sums(tile, steps,
+                              s->options.metric == GNOMON_IP ? s->centre.mean + from : NULL,
+                              own->squares + t * LANES, own->dots + t * LANES);
+        if (from + steps == c->steps) finish_tile(w, first, end, t, whole[t]);
+    }
+}
+
+enum { BLOCK_TILES = BLOCK_FLOATS / LANES / 4 }; /* at most: blocks have at least four steps */
+
+/* Where the packed points from 'place' on are, if they are for all chunks. */
+static scratch packed_at(const scan *c, scratch own, int64_t place)
+{
+    own.packed = c->base_packed + place * words_of(c, c->steps);
+    own.bias = c->base_bias + place;
+    own.blurs = c->base_blurs + place / LANES;
+    return own;
+}
+
+static void pack_task(void *arg, int64_t task, int number)
+{
+    scan *c = arg;
+    const int64_t place = task * c->block;
+    bool whole[BLOCK_TILES];
+    scratch own = packed_at(c, c->scratch[number], place);
+    worker w = {.c = c, .own = &own, .whole = true};
+    pack_tiles(&w, place, gnomon_min(place + c->block, c->count), 0, c->steps, whole);
+    if (w.whole) return;
+    pthread_mutex_lock(&c->lock);
+    c->whole = false;
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* Points [place, end) of the piece, at most a block. */
+static void scan_block(worker *w, int64_t place, int64_t end)
+{
+    const scan *c = w->c;
+    const gnomon_search *s = c->s;
+    const bool shared = c->base_packed != NULL;
+    const scratch own = shared ? packed_at(c, *w->own, place) : *w->own;
+    bool whole[BLOCK_TILES];
     gnomon_sift sift = {.ld = c->ld,
-                        .tiles = c->width < 32 ? (const void *)own->packed : own->tiles,
-                        .tile_count = tiles,
-                        .bias = own->bias,
-                        .blurs = own->blurs,
+                        .tiles = c->width < 32 ? (const void *)own.packed : own.tiles,
+                        .tile_count = (end - place + LANES - 1) / LANES,
+                        .bias = own.bias,
+                        .blurs = own.blurs,
                         .row = (uint32_t)place,
                         .rows = (uint32_t)(end - place),
                         .sums_ld = w->count,
@@ -451,27 +509,13 @@ static void scan_block(worker *w, int64_t place, int64_t end)
         sift.first = from == 0;
         sift.last = from + steps == c->steps;
         sift.steps = c->width < 32 ? words : steps;
-        for (int64_t t = 0; t < tiles; t++) {
-            const int64_t first = place + t * LANES;
-            float *tile = c->width < 32 ? own->tiles : own->tiles + t * steps * LANES;
-            for (int l = 0; l < LANES && !c->from_f32; l++) {
-                factor[l] = s->centre.scale;
-                if (s->options.metric == GNOMON_COSINE)
-                    factor[l] = gnomon_inverse_norm(
-                        s->kernels, c->base, row_of(c, first + l < end ? first + l : end - 1));
-            }
-            whole[t] &= pack(c, first, end, from, steps, factor, tile);
-            s->kernels->tile_sums(tile, steps,
-                                  s->options.metric == GNOMON_IP ? s->centre.mean + from : NULL,
-                                  own->squares + t * LANES, own->dots + t * LANES);
-            if (sift.last) finish_tile(w, first, end, t, whole[t]);
-        }
+        if (!shared) pack_tiles(w, place, end, from, steps, whole);
         for (int64_t q = 0; q < w->count; q += queries) {
             sift.queries = c->width < 32 ? (const void *)(c->packed + (w->query + q) * c->ld)
                                          : c->centred + (w->query + q) * c->ld + from;
             sift.count = gnomon_min(queries, w->count - q);
             sift.filters = w->filters + q;
-            sift.sums = c->parts > 1 ? own->sums + q * LANES : NULL;
+            sift.sums = c->parts > 1 ? own.sums + q * LANES : NULL;
             /* 'full' counts from the chunk's first query */
             part = *w;
             part.filters += q;
@@ -644,6 +688,7 @@ static void scan_task(void *arg, int64_t task, int number)
     const gnomon_search *s = c->s;
     const int64_t chunk = task % c->chunks, range = task / c->chunks;
     worker w = {.c = c, .own = &c->scratch[number], .at = &c->places[task], .whole = c->was_whole};
+    if (c->base_packed != NULL) w.whole = c->packed_whole;
     w.query = chunk * c->chunk;
     w.count = gnomon_min(c->chunk, c->queries - w.query);
     w.filters = c->filters + range * c->queries + w.query;
@@ -685,6 +730,14 @@ static void scan_task(void *arg, int64_t task, int number)
 }
 
 /* ---- the cut ---- */
+
+/* Whether the piece is packed once for all chunks, which takes memory: a part of the limit. */
+static bool packs_once(const scan *c)
+{
+    if (c->chunks == 1 || c->bits || c->direct || c->width == 32) return false;
+    const double each = (double)words_of(c, c->steps) * 4 + 4 + sizeof(gnomon_blur) / LANES;
+    return (double)c->count * each < (double)gnomon_memory_limit(c->s->ctx) / 8;
+}
 
 /* The rank in the sample, of every SAMPLED-th point, that hardly ever is one of the k nearest of
  * all: of these the sample has k / SAMPLED, give or take the root of that; of a hundred
@@ -793,6 +846,13 @@ static gnomon_status reserve(scan *c)
                    "%" PRId64 " queries with k %" PRId64 " are more than can be counted",
                    c->queries, k);
     GNOMON_TRY(reserve_workers(c));
+    if (packs_once(c)) {
+        const int64_t tiles = gnomon_ceil_div(c->count, LANES), points = tiles * LANES;
+        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(points, words_of(c, c->steps)),
+                                sizeof *c->base_packed, "base tiles", &c->base_packed));
+        GNOMON_TRY(gnomon_alloc(ctx, points, sizeof *c->base_bias, "biases", &c->base_bias));
+        GNOMON_TRY(gnomon_alloc(ctx, tiles, sizeof *c->base_blurs, "error bounds", &c->base_blurs));
+    }
     GNOMON_TRY(gnomon_alloc(ctx, c->queries, sizeof *c->facts, "facts of queries", &c->facts));
     GNOMON_TRY(gnomon_alloc_zero(ctx, filters, sizeof *c->filters, "filters", &c->filters));
     GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *c->survivors, "survivors", &c->survivors));
@@ -858,6 +918,9 @@ static void release(scan *c)
     gnomon_free(ctx, c->words);
     gnomon_free(ctx, c->centred);
     gnomon_free(ctx, c->packed);
+    gnomon_free(ctx, c->base_packed);
+    gnomon_free(ctx, c->base_bias);
+    gnomon_free(ctx, c->base_blurs);
     gnomon_free(ctx, c->hits);
     gnomon_free(ctx, (void *)c->reached);
     gnomon_free(ctx, c->nearest);
@@ -1023,6 +1086,9 @@ static gnomon_status run(scan *c)
     if (c->base->dtype == GNOMON_F64 && c->s->reach == NULL)
         gnomon_parallel(ctx, c->count, check_row, c);
     gnomon_parallel(ctx, c->queries, prepare, c);
+    if (c->base_packed != NULL)
+        gnomon_parallel(ctx, gnomon_ceil_div(c->count, c->block), pack_task, c);
+    c->packed_whole = c->whole;
     for (int64_t t = 0; t < c->ranges * c->chunks; t++)
         c->places[t].row = t / c->chunks * c->range;
     for (bool more = true; more;) {
