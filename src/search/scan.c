@@ -338,8 +338,9 @@ static int32_t set_aside(worker *w, int64_t q, float guess)
 static void verify_others(worker *w, int64_t q, int32_t others)
 {
     gnomon_filter *filter = &w->filters[q];
+    if (others == 0) return; /* pairs that are all verified have no facts of their queries */
     const float least = score_of_nearest(w, q);
-    if (others == 0 || least > filter->least) return;
+    if (least > filter->least) return;
     gnomon_survivor *kept = filter->kept + filter->count;
     int32_t count = 0;
     for (int32_t i = 0; i < others; i++) {
