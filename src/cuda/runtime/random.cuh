@@ -202,8 +202,7 @@ __device__ __forceinline__ float2 gcu_box_muller(uint32_t p, uint32_t q)
 
 /* Section 4.2: magnitudes of v = 0 ... 2^15 - 2 as fp16 bits, the last entry 0x7E00 (NaN: the tail
  * is asked), and of the tail: tail_value[m] is the magnitude for t <= tail_last[m], m the smallest
- * such; tail_last ascends and ends with 2^32 - 1. In device memory, made by gcu_gaussian16_tables
- * (gaussian16.cu). */
+ * such; tail_last ascends and ends with 2^32 - 1. In device memory, made by gcu_gpu_open. */
 enum { GCU_TAILS_MOST = 1024 };
 
 struct gcu_gaussian16 {
