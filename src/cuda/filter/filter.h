@@ -9,8 +9,9 @@
  *
  * Bits (HAMMING) are coordinates 0 and 1, and their distance the square of L2's. X is x * scale -
  * mean, or x / |x| * scale - mean (COSINE), and x, below, what fp16 holds of it. X itself is taken
- * in fp64, that of floats for L2 in fp32 where nothing can overflow there: what that loses is in |X
- * - x|'s bound, and far below what fp16 loses.
+ * in fp64, that of floats for L2 in fp32 where scale and means are ordinary numbers there: what
+ * that loses is in |X - x|'s bound, and far below what fp16 loses. A coordinate, or the square of
+ * what it loses, that overflows there makes the bound infinite, and the point passes.
  *
  * Errors. With p, q for P, Q and e = |P - p|, f = |Q - q|: a distance |P - Q| is at least |p - q| -
  * e - f, and a product P.Q at most p.q + |p| f + |q| e + e f. The tensor cores' sums are within
