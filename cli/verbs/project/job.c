@@ -75,10 +75,12 @@ static int64_t enough(const cli_job *job, int64_t bytes)
                         : cli_max(enough_points, enough_bytes / bytes);
 }
 
-/* The same of whole dense points. */
+/* The same of whole dense points. Where a sample of each chunk is examined (coherence.c), what it
+ * says must not depend on threads. */
 static int64_t enough_rows(const cli_job *job, int64_t bytes)
 {
-    if (may_use_gpu(job)) return enough(job, bytes);
+    const int scans = job->scan.density > 0 || job->scan.carriers > 0;
+    if (scans || may_use_gpu(job)) return enough(job, bytes);
     const int64_t threads = gnomon_context_threads(job->app->ctx);
     const int64_t cached = cli_max(cached_bytes, threads * cached_bytes_thread);
     return cli_max(is_fast(job) ? enough_points_fast : enough_points, cached / bytes);

@@ -41,3 +41,18 @@ import json, sys
 seen = json.load(sys.stdin)["coherence"]
 print(seen["points"], seen["pairs"], *("%.3f" % seen[key] for key in sorted(seen) if "_" in key))'
 gnomon project heavy.npy -k 20 --quiet --json -o y.npy | grep coherence || echo 'not of rademacher'
+# what is sampled does not depend on threads: the last of these points are coherent
+"$PYTHON" -c '
+import random, struct
+n, d = 8000, 1024
+values = bytearray(random.Random(2).randbytes(n * d))
+for i in range(7500, n):
+    values[i * d : (i + 1) * d] = bytes(d)
+    values[i * d + i - 7500] = 255
+head = "{\"descr\": \"|u1\", \"fortran_order\": False, \"shape\": (%d, %d), }" % (n, d)
+head += " " * (-(10 + len(head) + 1) % 64) + "\n"
+with open("late.npy", "wb") as file:
+    file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + values)'
+for threads in 1 16; do
+    try gnomon project late.npy -k 20 --operator very-sparse --device cpu --threads $threads -o y.npy | words
+done
