@@ -364,6 +364,19 @@ def killed(job, victim, names_rank):
     print(f"{job}, rank {victim} killed: all ended after {time.monotonic() - begin:.1f} s")
 
 
+def unequal_ranks():
+    """Each has threads and memory of its own."""
+    job = "project large.npy -k 9 -o {}.npy"
+    assert run([gnomon, *job.format("plain").split()]).returncode == 0
+    for words in (["--threads", "16"], ["--memory", "70M"]):
+        one = [gnomon, *job.format("got").split(), "--comm", engine]
+        got = run([*LAUNCH, "-n", "1", *one, *words, ":", "-n", "1", *one, "--threads", "1"])
+        assert got.returncode == 0, (words, got.stderr)
+        assert read("got.npy") == read("plain.npy"), words
+        clear()
+    print("ranks of other threads and memory: the bytes of the plain command")
+
+
 points = make_files()
 clear()
 same_bytes()
@@ -378,6 +391,7 @@ with open("large.jsonl", "w", encoding="utf-8") as large_texts:
     for number in range(40000):
         text = " ".join(map(str, large[number, :60].astype("i4")))
         large_texts.write(json.dumps({"text": text}) + "\n")
+unequal_ranks()
 for name in LONG:
     for victim in (0, 2):
         killed(name, victim, engine == "openmpi")

@@ -441,13 +441,29 @@ static gnomon_status take_piece(void *user, int64_t piece, const void *data, int
     return told(job, write_points(job, y, rows, &job->mark));
 }
 
+/* The points of a piece, on all ranks the same: each has threads and memory of its own, and planned
+ * for so many. */
+static int agree_on_pieces(cli_job *job)
+{
+    enum { PIECES = 4 }; /* for each rank, where there are rows enough: so all end at about once */
+    gnomon_context *ctx = job->app->ctx;
+    const int64_t pieces = (int64_t)PIECES * job->app->comm.size, most = job->chunk_points;
+    int64_t points = cli_min(most, cli_max((job->info.rows + pieces - 1) / pieces, 1));
+    gnomon_status status = gnomon_comm_broadcast(ctx, &job->app->comm, &points, sizeof points);
+    for (; status == GNOMON_OK; points /= 2) {
+        int lacks_room = points > most;
+        status = gnomon_comm_agree(ctx, &job->app->comm, &lacks_room, NULL);
+        if (lacks_room == 0) break;
+    }
+    job->chunk_points = points;
+    return status == GNOMON_OK ? -1 : cli_fail_status(job->app, status);
+}
+
 /* Pieces of rows, dealt out; rank 0 writes them in order. */
 static int run_ranks(cli_job *job)
 {
-    enum { PIECES = 4 }; /* for each rank, where there are rows enough: so all end at about once */
-    const int64_t pieces = (int64_t)PIECES * job->app->comm.size;
-    job->chunk_points =
-        cli_min(job->chunk_points, cli_max((job->info.rows + pieces - 1) / pieces, 1));
+    const int code = agree_on_pieces(job);
+    if (code >= 0) return code;
     job->code = -1;
     const gnomon_status status =
         gnomon_comm_deal(job->app->ctx, &job->app->comm, make_piece, take_piece, job);
