@@ -281,17 +281,25 @@ static bool is_sliced(const gnomon_row_source *source, const gnomon_tall *in)
            gnomon_gemm_has_coarse(source->ctx);
 }
 
+/* What products may take of memory, however low its limit: BLAS takes none of it. */
+enum { LEAST_BYTES = 1 << 20 };
+
 /* out = a in + beta out, all of them F32. */
 static gnomon_status multiply_closely(gnomon_context *ctx, const gnomon_matrix *a,
                                       const gnomon_tall *in, double beta, const gnomon_tall *out)
 {
-    gnomon_gemm_options options = GNOMON_GEMM_OPTIONS_INIT;
     const gnomon_matrix b = gnomon_matrix_rowmajor(in->data, GNOMON_F32, in->rows, in->cols);
     const gnomon_matrix c = gnomon_matrix_rowmajor(out->data, GNOMON_F32, out->rows, out->cols);
-    options.beta = beta;
-    /* at other levels than those with matrix units the same as the default */
-    if (in->cols >= SLICED_COLS) options.form = GNOMON_GEMM_BF16;
-    return gnomon_gemm_at(ctx, GNOMON_ON_CPU, a, &b, &c, &options);
+    /* at other levels than those with matrix units the form is the same as the default */
+    const gnomon_gemm_job job = {.a = a,
+                                 .b = &b,
+                                 .c = &c,
+                                 .alpha = 1,
+                                 .beta = beta,
+                                 .form =
+                                     in->cols >= SLICED_COLS ? GNOMON_GEMM_BF16 : GNOMON_GEMM_AUTO,
+                                 .memory_limit = gnomon_max(gnomon_memory_limit(ctx), LEAST_BYTES)};
+    return gnomon_gemm_on_cpu(ctx, &job);
 }
 
 /* out = a in, or out += a in, all of them F32, in less than single precision. */
@@ -300,9 +308,8 @@ static gnomon_status multiply_coarsely(const gnomon_row_source *source, const gn
 {
     const gnomon_matrix b = gnomon_matrix_rowmajor(in->data, GNOMON_F32, in->rows, in->cols);
     const gnomon_matrix c = gnomon_matrix_rowmajor(out->data, GNOMON_F32, out->rows, out->cols);
-    /* a share: BLAS takes none of the limit */
     return gnomon_gemm_coarse(source->ctx, a, &b, onto, &c,
-                              gnomon_max(gnomon_memory_limit(source->ctx) / 8, 1 << 20));
+                              gnomon_max(gnomon_memory_limit(source->ctx) / 8, LEAST_BYTES));
 }
 
 gnomon_status gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *piece,

@@ -51,12 +51,14 @@ static double *make(int kind)
     return a;
 }
 
-static gnomon_svd factor(const gnomon_matrix *a, int power, int threads, gnomon_context **ctx)
+static gnomon_svd factor_within(int64_t memory, const gnomon_matrix *a, int power, int threads,
+                                gnomon_context **ctx)
 {
     gnomon_context_options options = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_svd_options o = GNOMON_SVD_OPTIONS_INIT;
     gnomon_svd svd = {.struct_size = sizeof svd};
     options.threads = threads;
+    options.memory_limit = memory;
     options.device = "cpu";
     assert_int_equal(gnomon_context_create(&options, ctx), GNOMON_OK);
     o.rank = RANK;
@@ -67,6 +69,11 @@ static gnomon_svd factor(const gnomon_matrix *a, int power, int threads, gnomon_
     o.seed = 3;
     if (gnomon_svd_dense(*ctx, a, &o, &svd) != GNOMON_OK) fail_msg("%s", gnomon_last_error(*ctx));
     return svd;
+}
+
+static gnomon_svd factor(const gnomon_matrix *a, int power, int threads, gnomon_context **ctx)
+{
+    return factor_within(0, a, power, threads, ctx);
 }
 
 /* The certificate, beside that in double precision; tiny: what rounding may be. */
@@ -131,9 +138,30 @@ static void hard_spectra(void **state)
             check(kind, power);
 }
 
+/* What is enough at other levels is enough at all of them. */
+static void little_memory(void **state)
+{
+    (void)state;
+    double *a = make(0);
+    float *single = as_floats(a, M * N);
+    const gnomon_matrix narrow = gnomon_matrix_rowmajor(single, GNOMON_F32, M, N);
+    gnomon_context *ctx[2];
+    gnomon_svd ours = factor(&narrow, 2, 1, &ctx[0]),
+               less = factor_within(100000, &narrow, 2, 3, &ctx[1]);
+    assert_true(ours.residual_bound == less.residual_bound);
+    assert_memory_equal(ours.vt.data, less.vt.data, (size_t)(N * ours.rank) * sizeof(float));
+    gnomon_svd_free(ctx[0], &ours);
+    gnomon_svd_free(ctx[1], &less);
+    gnomon_context_destroy(ctx[0]);
+    gnomon_context_destroy(ctx[1]);
+    free(a);
+    free(single);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(hard_spectra)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(hard_spectra),
+                                       cmocka_unit_test(little_memory)};
     if (gnomon_blas_missing() != NULL) return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
