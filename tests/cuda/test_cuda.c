@@ -274,7 +274,7 @@ static void conforms(void **state)
     (void)state;
     for (int o = 0; o < OPERATORS; o++) {
         if (reduced && o % 3 != 0) continue;
-        conformance c = {.ctx = gpu, .cpu = cpu};
+        conformance c = {.ctx = gpu, .cpu = cpu, .product = 8};
         conformance_run(&c, &all_operators[o]);
     }
 }
