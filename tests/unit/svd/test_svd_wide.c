@@ -76,15 +76,18 @@ static gnomon_svd factor(const gnomon_matrix *a, int power, int threads, gnomon_
     return factor_within(0, a, power, threads, ctx);
 }
 
-/* The certificate, beside that in double precision; tiny: what rounding may be. */
+/* The certificate, beside that in double precision; tiny: what rounding may be. Where all singular
+ * values are equal, rounding chooses the vectors, and ten test vectors' estimates of what is left
+ * by two choices differ by a twentieth of it (standard deviation). */
 static void check_certificate(int kind, int power, const gnomon_svd *ours, const gnomon_svd *best,
                               double rest, double tiny)
 {
     if (!(ours->residual_bound + tiny >= rest))
         fail_msg("kind %d, power %d: the residual is %g, its bound %g", kind, power, rest,
                  ours->residual_bound);
+    const double apart = kind == 3 ? 0.2 : 0.02;
     if (!(fabs(ours->residual_estimate - best->residual_estimate) <=
-          0.02 * best->residual_estimate + tiny))
+          apart * best->residual_estimate + tiny))
         fail_msg("kind %d, power %d: the estimate is %g, in double precision %g", kind, power,
                  ours->residual_estimate, best->residual_estimate);
     /* of values that rounding leaves alone */
