@@ -164,11 +164,14 @@ static inline gnomon_status run_refused(int size, rank_fn fn, void *arg, int odd
 }
 
 /* A message that a rank gets is damaged, about 'most' of them in turn and each in another way: that
- * rank fails by COMM and names the sender, and all others end, with an error too unless it was the
- * last one. */
+ * rank fails by COMM and names the sender, and all others end, with an error too unless it was one
+ * of the last two, which tell that all is done and how. */
 static inline void all_end_by_damage(int size, rank_fn fn, void *arg, int most)
 {
-    enum { LIMIT = 30 }; /* seconds, at which the program ends */
+    enum {
+        LIMIT = 30,  /* seconds, at which the program ends */
+        FAREWELL = 4 /* calls, two a message */
+    };
     damage d = {.at = -1};
     rank_run runs[MOST_RANKS];
     damaged = &d;
@@ -189,7 +192,7 @@ static inline void all_end_by_damage(int size, rank_fn fn, void *arg, int most)
             if (d.seen <= at) continue; /* there were fewer this time */
             for (int rank = 0; rank < size; rank++) {
                 const bool victim = rank == d.rank, ok = runs[rank].status == GNOMON_OK;
-                if (victim ? runs[rank].status != GNOMON_ERROR_COMM : ok && at < calls - 2)
+                if (victim ? runs[rank].status != GNOMON_ERROR_COMM : ok && at < calls - FAREWELL)
                     fail_msg("message %d of %d to rank %d, way %d: rank %d ends with %d: %s", at,
                              calls, d.rank, (int)d.way, rank, (int)runs[rank].status,
                              runs[rank].text);
