@@ -32,7 +32,7 @@ kernels='project|finite|gemm|distortion|search|neighbors|join|lsh|index'
 levels='isa|kernels|digests|levels|project_(bits|adjoint)|faults|choose|join_lsh'
 levels+='|join_out|stream_csr|gemm_memory|lsh_(charge|tune|file)|comm_'
 
-cores="Nehalem Haswell Zen"
+cores="Nehalem Haswell" # Zen's are Haswell's
 grep -qw avx512dq /proc/cpuinfo && cores="$cores SkylakeX"
 slow='^$'
 for core in $cores; do

@@ -163,6 +163,18 @@ static inline gnomon_status run_refused(int size, rank_fn fn, void *arg, int odd
     return status;
 }
 
+/* Of the messages that could be damaged: one in so many where a sanitizer makes each run slow. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SLOW_RUNS
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SLOW_RUNS)
+enum { RARELY = 4 };
+#else
+enum { RARELY = 1 };
+#endif
+
 /* A message that a rank gets is damaged, about 'most' of them in turn and each in another way: that
  * rank fails by COMM and names the sender, and all others end, with an error too unless it was one
  * of the last two, which tell that all is done and how. */
@@ -179,7 +191,7 @@ static inline void all_end_by_damage(int size, rank_fn fn, void *arg, int most)
         d.at = -1;
         d.seen = 0;
         all_succeed(size, fn, arg);
-        const int calls = d.seen, step = calls / most + 1;
+        const int calls = d.seen, step = RARELY * (calls / most + 1);
         assert_true(calls > 1);
         for (int at = (int)(next_random() % (unsigned)step); at < calls; at += step) {
             d.at = at;
