@@ -76,7 +76,6 @@ typedef struct scan {
     uint32_t *base_packed;
     float *base_bias;
     gnomon_blur *base_blurs;
-    bool packed_whole; /* these and all before have integer coordinates */
     gnomon_filter_query *facts;
     gnomon_filter *filters;     /* ranges x queries */
     gnomon_survivor *survivors; /* room each */
@@ -93,7 +92,8 @@ typedef struct scan {
     int64_t bad;
     int64_t bad_col;
     gnomon_status bad_status;
-    bool was_whole; /* all points of earlier pieces had integer coordinates */
+    bool was_whole; /* all points packed before the tasks begin have integer coordinates: those of
+                       earlier pieces, and these if they are packed once for all chunks */
     bool whole;     /* and so have these */
     int64_t verified;
     gnomon_asking asking;
@@ -689,7 +689,6 @@ static void scan_task(void *arg, int64_t task, int number)
     const gnomon_search *s = c->s;
     const int64_t chunk = task % c->chunks, range = task / c->chunks;
     worker w = {.c = c, .own = &c->scratch[number], .at = &c->places[task], .whole = c->was_whole};
-    if (c->base_packed != NULL) w.whole = c->packed_whole;
     w.query = chunk * c->chunk;
     w.count = gnomon_min(c->chunk, c->queries - w.query);
     w.filters = c->filters + range * c->queries + w.query;
@@ -1089,7 +1088,7 @@ static gnomon_status run(scan *c)
     gnomon_parallel(ctx, c->queries, prepare, c);
     if (c->base_packed != NULL)
         gnomon_parallel(ctx, gnomon_ceil_div(c->count, c->block), pack_task, c);
-    c->packed_whole = c->whole;
+    c->was_whole = c->whole;
     for (int64_t t = 0; t < c->ranges * c->chunks; t++)
         c->places[t].row = t / c->chunks * c->range;
     for (bool more = true; more;) {
