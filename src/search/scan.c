@@ -1032,11 +1032,12 @@ static void join_ranges(void *arg, int64_t task, int number)
     if (count > k && !tells_all(&w, 0))
         guess = gnomon_rank_largest(w.own->values, join_scores(&w, guessed_share), k);
     gnomon_filter *first = &c->filters[task];
+    const gnomon_query query = asked(&w, 0);
     int64_t verified = 0;
     for (int64_t r = 0; r < c->ranges; r++) {
         w.filters = first + r * c->queries;
         w.own->later[r] = set_aside(&w, 0, guess);
-        keys_of(&w, asked(&w, 0), w.filters->kept, w.filters->count, w.own->found + verified);
+        keys_of(&w, query, w.filters->kept, w.filters->count, w.own->found + verified);
         verified += w.filters->count;
     }
     join_found(&w, 0, w.own->found, verified);
