@@ -161,8 +161,8 @@ GNOMON_API void gnomon_lstsq_free(gnomon_context *ctx, gnomon_lstsq *result);
 
 /* Solves for every column of b. a: n x d, b: n x m; both of any element type and any strides.
  * options NULL: the defaults. The caller frees *out by gnomon_lstsq_free. Memory: about 3 k (d + m)
- * + 9 d^2 + 40 d m numbers of 8 bytes (5 k (d + m) for sparse rows), and a piece of the matrix
- * of 2^24 numbers if it can't be used in place; with n < d the same for the transpose, and 2 d m
+ * + 9 d^2 + 40 d m numbers of 8 bytes (5 k (d + m) for sparse rows). A matrix that can't be used in
+ * place takes a piece of 2^24 numbers too. With n < d it is the same for the transpose, and 2 d m
  * more. A tolerance that is not reached is not an error: the best solution found is returned, with
  * converged 0. A and each b are scaled by powers of two, so that any magnitudes are allowed.
  * Errors:

@@ -53,9 +53,10 @@
  *    c |alpha| times the row's scale times that of the sums (for kronecker also times the growth in
  *    the levels above).
  *  - On a GPU gaussian, rademacher and achlioptas in fp32, within block and kronecker too, have
- *    c 30 larger (adjoints: on Hopper) and lose of a coordinate up to 2^-49 (bf16, adjoints,
- *    operators of few rows: 2^-39) of its point's largest in the same 128 columns (adjoints: 128
- *    elements of the vector), of a gaussian entry up to 2^-36.
+ *    c 30 larger (adjoints: on Hopper). They lose of a coordinate up to 2^-49 of its point's
+ *    largest in the same 128 columns, of a gaussian entry up to 2^-36. In place of 2^-49 it is
+ *    2^-39 for bf16, adjoints and operators of few rows; for adjoints the largest is that in the
+ *    same 128 elements of the vector.
  * 64-bit integers are first rounded to fp64, which the bound does not include.
  * docs/reference/accuracy.md has measured errors. */
 #ifndef GNOMON_PROJECT_H

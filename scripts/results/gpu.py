@@ -91,8 +91,9 @@ issued (stalls at dispatch): the clocks of a kernel are about the sum of both, w
 | `gaussian fp16`, 32 f32 points | 97 | 32 | 129 | 209 | 222 |
 | `gaussian fp32`, 32 f32 points | 159 | 24 | 183 | 240 | 269 |
 
-By the machine code of the loops, what a call issues to each unit, in clocks of it (a unit for multiply-adds of integers
-takes 4 for a wide product and 2 for another one, the one for logic 2; a load 4, as the quarters share it, times the banks met):
+By the machine code of the loops, what a call issues to each unit, in clocks of that unit. The unit for multiply-adds of
+integers takes 4 for a wide product and 2 for another one, the one for logic 2. A load takes 4, as the quarters share its
+unit, times the banks met:
 
 | job | integer products | logic | loads, with the matrix unit's | square roots | fp32 | the largest, ms |
 |---|---|---|---|---|---|---|
@@ -107,32 +108,32 @@ takes 4 for a wide product and 2 for another one, the one for logic 2; a load 4,
   did not overlap. 26.0 of 32 f16 points were 16.8 and 11.4. Making the next fragments while the matrix unit works gained 0 to 8
   percent, for registers limit both.
 - `gaussian fp16` looks up each entry in shared memory: 32 lanes meet a bank 3.5 times, 8 loads take 113 clocks a call, and
-  the matrix unit reads points for 16: 87 ms, so 80 asks for
-  something else than these look-ups. A formula of 10 to 14 instructions for each entry takes longer by count; for two of eight
-  entries it would leave both below 80, which was not tried. The memory is busy for 65 percent of the time, as it was for 62.
+  the matrix unit reads points for 16. That is 87 ms, so 80 asks for something else than these look-ups. A
+  formula of 10 to 14 instructions for each entry takes longer by count; for two of eight entries it would leave both below
+  80, which was not tried. The memory is busy for 65 percent of the time, as it was for 62.
 - `gaussian fp32` issues 159 instructions a call, which at one a clock are 214 ms; 180 are 134 of them. They are
   38 of the generator, 92 of logarithm, root, sine and cosine, 16 that cut entries in two.
 - One entry in 2^15 is of the tail, whose ten loads wait for each other; when they were of global memory a warp of makers
   stood still for thousands of clocks, and four wait together. With them in shared memory `gaussian fp16` takes 3 percent less.
 - Makers apart: five or six warpgroups that make entries and leave them in shared memory, one that multiplies (D =
   1,000,000). Twice as many warps hid latency, and what depends on the column alone was made once a warp; but entries are written
-  once and read once more: `gaussian fp16` 17.2 ms (15.2 without the tail, 14.2 with nothing multiplied, 12.6 without
-  look-ups or tail, 9.4 with neither) instead of 14.3, `achlioptas` 8.0 instead of 5.9, `gaussian fp32` 30.9 to 31.3 instead
+  once and read once more. `gaussian fp16` took 17.2 ms instead of 14.3 (15.2 without the tail, 14.2 with nothing multiplied,
+  12.6 without look-ups or tail, 9.4 with neither). `achlioptas` took 8.0 instead of 5.9, `gaussian fp32` 30.9 to 31.3 instead
   of 32.7 (25.4 with nothing multiplied). Not kept.
 - The clock that the driver tells was 1980 MHz, and cycles counted by time were 1.80 GHz, at 540 to 570 W. The same machine
-  code of `gaussian fp16` took 144.3 ms in a process of its own and 149.0 after other kernels: so times of one program
+  code of `gaussian fp16` took 144.3 ms in a process of its own and 149.0 after other kernels. So times of one program
   before and after a change differ by 3 percent where the kernels between have changed. That is most of what the `gaussian
   fp16` rows had lost when signs were taken two at a time; its inner loop had the same instructions, in another order.
 """
 
 
 ADJOINT_LIMITS = """
-`rademacher`, `achlioptas` and `gaussian` make each entry once for 256 points, in the register operand of the matrix unit,
-while the vectors' halves come from L2: 128 columns of S a block of threads, 4 MB a block at k = 4,096. To one point,
-where nothing but entries costs time, k = 4,096 took 0.37, 0.53, 2.7 and 1.4 ms (the last two `gaussian` in fp32 and fp16):
-of `gaussian` that and the products nearly add up, for while the matrix unit works few other instructions are issued (see
-"What dense operators with few points wait for"). Taking turns, so that one warpgroup makes entries while the other multiplies,
-by a unit of rows or by half a unit, took 1.70 to 1.83, 1.90 to 1.93, 4.45 to 4.51 and 2.86 to 2.95 ms to 256 points: no
+`rademacher`, `achlioptas` and `gaussian` make each entry once for 256 points, in the register operand of the matrix unit.
+The vectors' halves come from L2 meanwhile: 128 columns of S a block of threads, 4 MB a block at k = 4,096. To one point,
+where nothing but entries costs time, k = 4,096 took 0.37, 0.53, 2.7 and 1.4 ms (the last two `gaussian` in fp32 and fp16).
+Of `gaussian` that and the products nearly add up, for while the matrix unit works few other instructions are issued (see
+"What dense operators with few points wait for"). One warpgroup made entries while the other multiplied, by turns of a unit
+of rows or of half a unit: to 256 points this took 1.70 to 1.83, 1.90 to 1.93, 4.45 to 4.51 and 2.86 to 2.95 ms. That is no
 quicker, and was not kept. At k = 256 the write was slow at first (0.34 to 0.65 ms): each pair of numbers asked where it
 goes; now a tile that is whole is written without asking.
 
@@ -198,13 +199,13 @@ are 8 MB each and take 0.15 ms each on the link, the distances while the host ta
 What was tried and is slower, in microseconds:
 
 - Candidates in the order of queries before they are verified, so that a query's coordinates are read and made fp64
-  once for sixteen pairs: 375 for the main pass, and 87 to count and place them, in place of 329 and 51. Rows of the
-  base are then met at random: 670 MB come from memory in place of 353.
+  once for sixteen pairs. The main pass takes 375 in place of 329, and counting and placing them 87 in
+  place of 51. Rows of the base are then met at random: 670 MB come from memory in place of 353.
 - Four blocks of the verification on a multiprocessor in place of three: 380 in place of 329; hits of L1 fall from 44 to
   40 percent, and 581 MB come from memory in place of 353.
-- Answers from the GPU in quarters, a quarter on its way while the host takes the one before: together with the order by
-  queries k = 1,000 took 2.96 and 3.00 ms, 3.03 and 3.12 without either and with slower packing, which alone took 200
-  more.
+- Answers from the GPU in quarters, a quarter on its way while the host takes the one before. Together with the order by
+  queries k = 1,000 took 2.96 and 3.00 ms. Without either, and with slower packing, which alone took 200 more, it took 3.03
+  and 3.12.
 
 """
 

@@ -1,5 +1,5 @@
 /* hosvd/slab_pass.h: passes over a tensor's slabs, by one process or by several ranks, as those
- * over rows (svd/row_pass.h): a segment's sums are those of its slabs, and the segments are added
+ * over rows (svd/row_pass.h). A segment's sums are those of its slabs, and the segments are added
  * in ascending order, so that who has which segments changes no bit. */
 #ifndef GNOMON_HOSVD_SLAB_PASS_H
 #define GNOMON_HOSVD_SLAB_PASS_H
