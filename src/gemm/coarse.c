@@ -111,7 +111,8 @@ static const float *numbers(const coarse *c, int64_t line, int64_t step)
     return c->turned ? c->a + step * c->ld + line : c->a + line * c->ld + step;
 }
 
-/* Part i of a chunk of the task's lines, the part after it, and so on chunk by chunk. */
+/* How far a task has come: a part of its lines in a chunk. The other parts of the chunk follow, and
+ * then those of the next one. */
 typedef struct turn {
     int64_t line, lines, parts; /* of the task */
     int64_t chunk, part;

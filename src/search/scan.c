@@ -174,7 +174,7 @@ static float heed_reached(worker *w, int64_t q)
     return score;
 }
 
-/* What the scores of all points that are not behind the k-th nearest so far are above. */
+/* A limit below the scores of all points as near as the k-th nearest so far. */
 static float score_of_nearest(const worker *w, int64_t q)
 {
     const scan *c = w->c;
@@ -338,7 +338,7 @@ static int32_t set_aside(worker *w, int64_t q, float guess)
 static void verify_others(worker *w, int64_t q, int32_t others)
 {
     gnomon_filter *filter = &w->filters[q];
-    if (others == 0) return; /* pairs that are all verified have no facts of their queries */
+    if (others == 0) return; /* as without a filter, where queries have no facts */
     const float least = score_of_nearest(w, q);
     if (least > filter->least) return;
     gnomon_survivor *kept = filter->kept + filter->count;
