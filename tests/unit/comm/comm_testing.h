@@ -105,7 +105,7 @@ static void *run_rank(void *arg)
 {
     rank_run *r = arg;
     r->fn(r);
-    if (damaged != NULL && r->status == GNOMON_ERROR_COMM) r->comm.abort(r->comm.user, 6);
+    if (r->status == GNOMON_ERROR_COMM) r->comm.abort(r->comm.user, 6); /* others may wait for it */
     if (r->text[0] == '\0') snprintf(r->text, sizeof r->text, "%s", gnomon_last_error(r->ctx));
     return NULL;
 }

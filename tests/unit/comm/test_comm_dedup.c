@@ -353,7 +353,6 @@ static void dedup_without_memory(rank_run *r)
     r->status = gnomon_dedup_create(ctx, &o, &d);
     if (r->status == GNOMON_OK) r->status = add_all(d, j);
     if (r->status == GNOMON_OK) r->status = gnomon_dedup_run(d, NULL);
-    if (r->status == GNOMON_ERROR_COMM) r->comm.abort(r->comm.user, 1);
     gnomon_dedup_destroy(d);
     gnomon_context_destroy(ctx);
     assert_int_equal(refused.out, 0);

@@ -170,7 +170,6 @@ static void run_rank_of(rank_run *r)
         if (j->way == ENDS_EARLY) p.short_pass = true;
     }
     r->status = run(r->ctx, &r->comm, j, &p, &svd, &solved);
-    if (r->status == GNOMON_ERROR_COMM) r->comm.abort(r->comm.user, 6);
     if (r->status == GNOMON_OK && r->comm.rank == 0) {
         if (j->lstsq)
             check_lstsq(j, &solved);
@@ -367,7 +366,6 @@ static void run_limited(rank_run *r)
     refused.calls = 0;
     if (r->comm.rank == j->odd) refused.at = j->at;
     r->status = run(ctx, &r->comm, j, &p, &svd, &solved);
-    if (r->status == GNOMON_ERROR_COMM) r->comm.abort(r->comm.user, 6);
     gnomon_svd_free(ctx, &svd);
     gnomon_lstsq_free(ctx, &solved);
     gnomon_context_destroy(ctx);

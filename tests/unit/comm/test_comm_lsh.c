@@ -341,7 +341,6 @@ static void build_without_memory(rank_run *run)
     if (run->status == GNOMON_OK) {
         refused.calls = 0;
         build(run);
-        if (run->status == GNOMON_ERROR_COMM) run->comm.abort(run->comm.user, 1);
         gnomon_context_destroy(run->ctx);
     } else {
         run->comm.abort(run->comm.user, 1);
