@@ -149,6 +149,17 @@ static inline void all_succeed(int size, rank_fn fn, void *arg)
             fail_msg("rank %d of %d: %s", rank, size, runs[rank].text);
 }
 
+/* The same where every rank must end with the status of the one that fails, and this in its
+ * text. */
+static inline void all_fail(int size, rank_fn fn, void *arg, gnomon_status status, const char *text)
+{
+    rank_run runs[MOST_RANKS];
+    run_ranks(size, fn, arg, runs);
+    for (int rank = 0; rank < size; rank++)
+        if (runs[rank].status != status || strstr(runs[rank].text, text) == NULL)
+            fail_msg("rank %d ends with %d: %s", rank, (int)runs[rank].status, runs[rank].text);
+}
+
 /* The same where one rank may be refused an allocation. Its status: OK, MEMORY, of which all are
  * told, or COMM, since it ends all. */
 static inline gnomon_status run_refused(int size, rank_fn fn, void *arg, int odd)

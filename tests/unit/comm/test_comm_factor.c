@@ -289,17 +289,6 @@ static void test_lstsq(void **state)
     }
 }
 
-/* Every rank ends with the status of the one that fails. */
-static void all_fail(job *j, gnomon_status status, const char *text)
-{
-    rank_run runs[MOST_RANKS];
-    run_ranks(3, run_rank_of, j, runs);
-    for (int rank = 0; rank < 3; rank++) {
-        if (runs[rank].status != status || strstr(runs[rank].text, text) == NULL)
-            fail_msg("rank %d ends with %d: %s", rank, (int)runs[rank].status, runs[rank].text);
-    }
-}
-
 static void test_failures(void **state)
 {
     (void)state;
@@ -312,20 +301,20 @@ static void test_failures(void **state)
             j.svd_options.rank = 2;
             j.odd = odd;
             j.way = OTHER_ROWS;
-            all_fail(&j, GNOMON_ERROR_SHAPE, "");
+            all_fail(3, run_rank_of, &j, GNOMON_ERROR_SHAPE, "");
             if (odd > 0) {
                 j.way = OTHER_COLS;
-                all_fail(&j, GNOMON_ERROR_SHAPE, "");
+                all_fail(3, run_rank_of, &j, GNOMON_ERROR_SHAPE, "");
             }
             j.form = STREAM;
             j.way = FAILS;
-            all_fail(&j, GNOMON_ERROR_IO, odd == 0 ? "" : "IO");
+            all_fail(3, run_rank_of, &j, GNOMON_ERROR_IO, odd == 0 ? "" : "IO");
             j.way = ENDS_EARLY;
-            all_fail(&j, GNOMON_ERROR_SHAPE, "");
+            all_fail(3, run_rank_of, &j, GNOMON_ERROR_SHAPE, "");
             j.way = NOTHING;
             numbers[(int64_t)odd * 65536 * COLS + 2] = odd == 1 ? INFINITY : NAN;
             snprintf(text, sizeof text, "NaN or infinity in row %d, column 2", odd * 65536);
-            all_fail(&j, GNOMON_ERROR_NONFINITE, text);
+            all_fail(3, run_rank_of, &j, GNOMON_ERROR_NONFINITE, text);
             drop(&j);
         }
     }
@@ -338,17 +327,17 @@ static void test_refusals(void **state)
     skip_without_blas();
     job j = new_job(MANY, false);
     j.svd_options.rank = COLS + 1;
-    all_fail(&j, GNOMON_ERROR_ARGUMENT, "rank");
+    all_fail(3, run_rank_of, &j, GNOMON_ERROR_ARGUMENT, "rank");
     j.svd_options.rank = 2;
     j.svd_options.single_pass = 1;
-    all_fail(&j, GNOMON_ERROR_UNSUPPORTED, "single_pass");
+    all_fail(3, run_rank_of, &j, GNOMON_ERROR_UNSUPPORTED, "single_pass");
     drop(&j);
     j = new_job(0, false);
     j.svd_options.rank = 1;
-    all_fail(&j, GNOMON_ERROR_SHAPE, "must have rows");
+    all_fail(3, run_rank_of, &j, GNOMON_ERROR_SHAPE, "must have rows");
     drop(&j);
     j = new_job(3, true);
-    all_fail(&j, GNOMON_ERROR_SHAPE, "at least as many as columns");
+    all_fail(3, run_rank_of, &j, GNOMON_ERROR_SHAPE, "at least as many as columns");
     drop(&j);
 }
 

@@ -320,17 +320,6 @@ static void test_tolerance(void **state)
 
 /* ---- failures ---- */
 
-/* Every rank ends with the status of the one that fails. */
-static void all_fail(job *j, gnomon_status status, const char *text)
-{
-    rank_run runs[MOST_RANKS];
-    run_ranks(3, run_rank_of, j, runs);
-    for (int rank = 0; rank < 3; rank++) {
-        if (runs[rank].status != status || strstr(runs[rank].text, text) == NULL)
-            fail_msg("rank %d ends with %d: %s", rank, (int)runs[rank].status, runs[rank].text);
-    }
-}
-
 static void test_failures(void **state)
 {
     (void)state;
@@ -344,30 +333,30 @@ static void test_failures(void **state)
         j.streams = false;
         if (j.odd > 0) {
             j.way = OTHER_SHAPE;
-            all_fail(&j, GNOMON_ERROR_SHAPE, "");
+            all_fail(3, run_rank_of, &j, GNOMON_ERROR_SHAPE, "");
             j.way = OTHER_TYPE;
-            all_fail(&j, GNOMON_ERROR_SHAPE, "");
+            all_fail(3, run_rank_of, &j, GNOMON_ERROR_SHAPE, "");
         }
         j.way = NO_DATA;
-        all_fail(&j, GNOMON_ERROR_ARGUMENT, "");
+        all_fail(3, run_rank_of, &j, GNOMON_ERROR_ARGUMENT, "");
         j.streams = true;
         j.way = OTHER_ROWS;
-        all_fail(&j, GNOMON_ERROR_SHAPE, "");
+        all_fail(3, run_rank_of, &j, GNOMON_ERROR_SHAPE, "");
         j.way = FAILS;
-        all_fail(&j, GNOMON_ERROR_IO, j.odd == 0 ? "" : "IO");
+        all_fail(3, run_rank_of, &j, GNOMON_ERROR_IO, j.odd == 0 ? "" : "IO");
         j.way = ENDS_EARLY;
-        all_fail(&j, GNOMON_ERROR_SHAPE, "");
+        all_fail(3, run_rank_of, &j, GNOMON_ERROR_SHAPE, "");
         j.way = NOTHING;
         numbers[at] = j.odd == 1 ? INFINITY : NAN;
         snprintf(text, sizeof text, "NaN or infinity in element (%d, 2, 7)", j.odd);
-        all_fail(&j, GNOMON_ERROR_NONFINITE, text);
+        all_fail(3, run_rank_of, &j, GNOMON_ERROR_NONFINITE, text);
         numbers[at] = before;
     }
     j.ranks[1] = 2000;
-    all_fail(&j, GNOMON_ERROR_ARGUMENT, "ranks");
+    all_fail(3, run_rank_of, &j, GNOMON_ERROR_ARGUMENT, "ranks");
     j.ranks[1] = 2;
     j.options.memory = 1000;
-    all_fail(&j, GNOMON_ERROR_MEMORY, "");
+    all_fail(3, run_rank_of, &j, GNOMON_ERROR_MEMORY, "");
     drop(&j);
 }
 
