@@ -2,6 +2,8 @@
 #ifndef COMM_TESTING_H
 #define COMM_TESTING_H
 
+#include "refusal.h"
+
 #include <gnomon/comm.h>
 
 #include <pthread.h>
@@ -227,16 +229,24 @@ static inline void all_end_by_damage(int size, rank_fn fn, void *arg, int most)
     damaged = NULL;
 }
 
-/* Of one thread, so that allocations come in the same order every time. */
-static inline gnomon_context *allocating_context(const gnomon_allocator *allocator)
+/* A rank's fn with a context that is refused the allocation number 'at' of those that fn makes, or
+ * none if that is -1. */
+static inline void run_limited(rank_run *r, long at, rank_fn fn)
 {
+    refusal refused = {.at = -1};
+    const gnomon_allocator allocator = {&refused, refusing, releasing};
     gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
-    gnomon_context *ctx = NULL;
-    o.threads = 1;
+    gnomon_context *const own = r->ctx;
+    o.threads = 1; /* so that allocations come in the same order every time */
     o.device = "cpu";
-    o.allocator = allocator;
-    assert_int_equal(gnomon_context_create(&o, &ctx), GNOMON_OK);
-    return ctx;
+    o.allocator = &allocator;
+    assert_int_equal(gnomon_context_create(&o, &r->ctx), GNOMON_OK);
+    refused.calls = 0;
+    refused.at = at;
+    fn(r);
+    gnomon_context_destroy(r->ctx);
+    r->ctx = own;
+    assert_int_equal(refused.out, 0);
 }
 
 #endif

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "comm_testing.h"
-#include "refusal.h"
 
 #include <gnomon/dedup.h>
 
@@ -342,20 +341,7 @@ static void test_checkpoint(void **state)
 static void dedup_without_memory(rank_run *r)
 {
     const job *j = r->arg;
-    refusal refused = {.at = -1};
-    const gnomon_allocator allocator = {&refused, refusing, releasing};
-    gnomon_dedup_options o = j->options;
-    gnomon_context *ctx = allocating_context(&allocator);
-    gnomon_dedup *d = NULL;
-    o.comm = &r->comm;
-    refused.calls = 0;
-    if (r->comm.rank == j->odd) refused.at = j->at;
-    r->status = gnomon_dedup_create(ctx, &o, &d);
-    if (r->status == GNOMON_OK) r->status = add_all(d, j);
-    if (r->status == GNOMON_OK) r->status = gnomon_dedup_run(d, NULL);
-    gnomon_dedup_destroy(d);
-    gnomon_context_destroy(ctx);
-    assert_int_equal(refused.out, 0);
+    run_limited(r, r->comm.rank == j->odd ? j->at : -1, dedup_part);
 }
 
 static void test_memory(void **state)
@@ -372,6 +358,7 @@ static void test_memory(void **state)
             assert_true(j.at < 1000);
         }
     free(j.text);
+    free(j.pairs);
 }
 
 static void test_damage(void **state)

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "comm_testing.h"
-#include "refusal.h"
 
 #include <gnomon/lstsq.h>
 #include <gnomon/svd.h>
@@ -343,23 +342,10 @@ static void test_refusals(void **state)
 
 /* ---- a rank without memory ---- */
 
-static void run_limited(rank_run *r)
+static void run_without_memory(rank_run *r)
 {
     const job *j = r->arg;
-    refusal refused = {.at = -1};
-    const gnomon_allocator allocator = {&refused, refusing, releasing};
-    gnomon_context *ctx = allocating_context(&allocator);
-    gnomon_svd svd = {.struct_size = sizeof svd};
-    gnomon_lstsq solved = {.struct_size = sizeof solved};
-    part p = make_part(r->ctx, &r->comm, j);
-    refused.calls = 0;
-    if (r->comm.rank == j->odd) refused.at = j->at;
-    r->status = run(ctx, &r->comm, j, &p, &svd, &solved);
-    gnomon_svd_free(ctx, &svd);
-    gnomon_lstsq_free(ctx, &solved);
-    gnomon_context_destroy(ctx);
-    assert_int_equal(refused.out, 0);
-    free(p.data);
+    run_limited(r, r->comm.rank == j->odd ? j->at : -1, run_rank_of);
 }
 
 /* An allocation that a rank is refused: all are told of it, or that rank ends all. */
@@ -373,10 +359,11 @@ static void test_memory(void **state)
         j.svd_options.power = 2;
         j.svd_options.measure = 1;
         j.lstsq_options.keep_residual = 1;
+        run_whole(&j);
         for (j.odd = 0; j.odd < 2; j.odd++) {
             int told = 0;
             for (j.at = 0;; j.at += 3) {
-                const gnomon_status status = run_refused(3, run_limited, &j, j.odd);
+                const gnomon_status status = run_refused(3, run_without_memory, &j, j.odd);
                 if (status == GNOMON_OK) break;
                 told += status == GNOMON_ERROR_MEMORY;
                 assert_true(j.at < 1000);

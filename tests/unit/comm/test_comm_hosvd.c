@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "comm_testing.h"
-#include "refusal.h"
 
 #include <gnomon/hosvd.h>
 
@@ -360,21 +359,10 @@ static void test_failures(void **state)
     drop(&j);
 }
 
-static void run_limited(rank_run *r)
+static void run_without_memory(rank_run *r)
 {
     const job *j = r->arg;
-    refusal refused = {.at = -1};
-    const gnomon_allocator allocator = {&refused, refusing, releasing};
-    gnomon_context *ctx = allocating_context(&allocator);
-    gnomon_hosvd got = {.struct_size = sizeof got};
-    part p = make_part(r->ctx, &r->comm, j);
-    refused.calls = 0;
-    if (r->comm.rank == j->odd) refused.at = j->at;
-    r->status = run(ctx, &r->comm, j, &p, &got);
-    gnomon_hosvd_free(ctx, &got);
-    gnomon_context_destroy(ctx);
-    assert_int_equal(refused.out, 0);
-    free(p.data);
+    run_limited(r, r->comm.rank == j->odd ? j->at : -1, run_rank_of);
 }
 
 /* An allocation that a rank is refused: all are told of it, or that rank ends all. */
@@ -385,10 +373,11 @@ static void test_memory(void **state)
     job j = new_job(few_slices, few_ranks, GNOMON_F32, 0.3);
     j.options.oversample = 1;
     j.options.measure = 1;
+    run_whole(&j);
     for (j.odd = 0; j.odd < 2; j.odd++) {
         int told = 0;
         for (j.at = 0;; j.at += 23) {
-            const gnomon_status status = run_refused(2, run_limited, &j, j.odd);
+            const gnomon_status status = run_refused(2, run_without_memory, &j, j.odd);
             if (status == GNOMON_OK) break;
             told += status == GNOMON_ERROR_MEMORY;
             assert_true(j.at < 3000);

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "comm_testing.h"
-#include "refusal.h"
 
 #include <gnomon/lstsq.h>
 #include <gnomon/svd.h>
@@ -460,21 +459,10 @@ static void test_failures(void **state)
 
 /* ---- a rank without memory ---- */
 
-static void run_limited(rank_run *r)
+static void run_without_memory(rank_run *r)
 {
     const job *j = r->arg;
-    refusal refused = {.at = -1};
-    const gnomon_allocator allocator = {&refused, refusing, releasing};
-    gnomon_context *ctx = allocating_context(&allocator);
-    gnomon_svd svd = {.struct_size = sizeof svd};
-    part p = make_part(r->ctx, &r->comm, j);
-    refused.calls = 0;
-    if (r->comm.rank == j->odd) refused.at = j->at;
-    r->status = run(ctx, &r->comm, j, &p, &svd);
-    gnomon_svd_free(ctx, &svd);
-    gnomon_context_destroy(ctx);
-    assert_int_equal(refused.out, 0);
-    drop_part(j, &p);
+    run_limited(r, r->comm.rank == j->odd ? j->at : -1, run_rank_of);
 }
 
 /* An allocation that a rank is refused: all are told of it, or that rank ends all. Of the four
@@ -489,16 +477,20 @@ static void test_memory(void **state)
         j->options.rank = krylov ? 54 : 2;
         j->options.power = 2;
         center(j, 2 - krylov);
+        run_whole(j);
         for (j->odd = 0; j->odd < 2; j->odd++) {
             int told = 0;
             for (j->at = krylov * j->odd * 9;; j->at += krylov ? 37 : 1) {
-                const gnomon_status status = run_refused(krylov ? 3 : 4, run_limited, j, j->odd);
+                const gnomon_status status =
+                    run_refused(krylov ? 3 : 4, run_without_memory, j, j->odd);
                 if (status == GNOMON_OK) break;
                 told += status == GNOMON_ERROR_MEMORY;
                 assert_true(j->at < 3000);
             }
             assert_true(told > 1);
         }
+        gnomon_svd_free(j->ctx, &j->svd);
+        gnomon_context_destroy(j->ctx);
         drop(j);
     }
 }
