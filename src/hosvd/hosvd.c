@@ -258,11 +258,7 @@ static gnomon_status begin_divided(gnomon_hosvd_work *w, gnomon_row_ranks *ranks
     gnomon_context_set_worked(w->ctx, NULL);
     w->x.source.ctx = w->ctx;
     GNOMON_TRY(gnomon_slabs_begin(&w->x, w->name, ranks, status));
-    if (ranks->comm.rank == 0) return GNOMON_OK;
-    gnomon_blas_enter();
-    status = gnomon_row_ranks_serve(&w->x.source, serve, w);
-    gnomon_blas_leave();
-    return status;
+    return gnomon_row_ranks_serve(&w->x.source, serve, w);
 }
 
 gnomon_status gnomon_hosvd_rank_rows(gnomon_context *ctx, const struct gnomon_comm *comm,

@@ -221,11 +221,7 @@ static gnomon_status begin_divided(gnomon_solver *s, gnomon_row_ranks *ranks,
     if (status == GNOMON_OK && ranks->comm.rank > 0) status = prepare_b(s);
     if (status == GNOMON_ERROR_NONFINITE) status = GNOMON_OK; /* as rank 0 will tell */
     GNOMON_TRY(gnomon_row_step_ready(&s->source, status));
-    if (ranks->comm.rank == 0) return GNOMON_OK;
-    gnomon_blas_enter();
-    status = gnomon_row_ranks_serve(&s->source, serve, s);
-    gnomon_blas_leave();
-    return status;
+    return gnomon_row_ranks_serve(&s->source, serve, s);
 }
 
 static gnomon_status check_machine(const gnomon_solver *s)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "linalg/blas.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -244,8 +245,7 @@ gnomon_status gnomon_row_ranks_end(gnomon_row_source *source, gnomon_status stat
     return gnomon_comm_end(source->ctx, &ranks->comm, &bad);
 }
 
-gnomon_status gnomon_row_ranks_serve(gnomon_row_source *source, gnomon_row_step_fn serve,
-                                     void *user)
+static gnomon_status serve_steps(gnomon_row_source *source, gnomon_row_step_fn serve, void *user)
 {
     for (;;) {
         gnomon_row_step step = {0};
@@ -258,6 +258,16 @@ gnomon_status gnomon_row_ranks_serve(gnomon_row_source *source, gnomon_row_step_
         source->exponent = (int)step.exponent;
         GNOMON_TRY(serve(user, &step));
     }
+}
+
+gnomon_status gnomon_row_ranks_serve(gnomon_row_source *source, gnomon_row_step_fn serve,
+                                     void *user)
+{
+    if (!gnomon_row_serves(source)) return GNOMON_OK;
+    gnomon_blas_enter();
+    const gnomon_status status = serve_steps(source, serve, user);
+    gnomon_blas_leave();
+    return status;
 }
 
 /* The rows of t that are of another rank's sparse rows, to or from 'rows', one behind the other. */

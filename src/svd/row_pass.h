@@ -74,7 +74,8 @@ gnomon_status gnomon_row_ranks_begin(gnomon_row_source *source, gnomon_row_ranks
                                      gnomon_status status);
 /* After the work, on rank 0: its status becomes that of all. */
 gnomon_status gnomon_row_ranks_end(gnomon_row_source *source, gnomon_status status);
-/* On the other ranks: does what rank 0 tells, to the end. */
+/* Behind gnomon_row_ranks_begin: the other ranks do what rank 0 tells, to the end, which needs
+ * gnomon_blas_prepare; rank 0 goes on at once. */
 typedef gnomon_status (*gnomon_row_step_fn)(void *user, const gnomon_row_step *step);
 gnomon_status gnomon_row_ranks_serve(gnomon_row_source *source, gnomon_row_step_fn serve,
                                      void *user);

@@ -340,11 +340,7 @@ static gnomon_status check_divided(gnomon_factor *f, const gnomon_matrix *matrix
 static gnomon_status begin_divided(gnomon_factor *f, gnomon_row_ranks *ranks, gnomon_status status)
 {
     GNOMON_TRY(gnomon_row_ranks_begin(&f->source, ranks, status));
-    if (ranks->comm.rank == 0) return GNOMON_OK;
-    gnomon_blas_enter();
-    status = gnomon_row_ranks_serve(&f->source, gnomon_row_source_serve, &f->source);
-    gnomon_blas_leave();
-    return status;
+    return gnomon_row_ranks_serve(&f->source, gnomon_row_source_serve, &f->source);
 }
 
 static gnomon_status open_source(gnomon_factor *f, const gnomon_matrix *matrix,
