@@ -221,8 +221,7 @@ gnomon_status gnomon_slabs_begin(gnomon_slabs *slabs, const int *names, gnomon_r
                              GNOMON_ARG("x") " on rank %d has other sizes, another order of modes "
                                              "or another type than on rank 0",
                              ranks->comm.rank);
-    GNOMON_TRY(gnomon_row_ranks_begin(source, ranks, status));
-    return GNOMON_OK;
+    return gnomon_row_ranks_begin(source, ranks, status);
 }
 
 int64_t gnomon_slabs_segments(const gnomon_slabs *slabs)

@@ -49,7 +49,7 @@ gnomon_status gnomon_slabs_of_cube(gnomon_context *ctx, const gnomon_cube *cube,
                                    gnomon_slabs *slabs);
 void gnomon_slabs_close(gnomon_slabs *slabs);
 
-/* One pass that finds norm, largest and scaling. On NONFINITE *row and *col tell where. */
+/* One pass that finds norm, largest and scaling. On NONFINITE source.refuse has told where. */
 gnomon_status gnomon_slabs_scan(gnomon_slabs *slabs);
 
 /* Into how many segments passes over them are cut (svd/row_pass.h). */
