@@ -72,15 +72,23 @@ static gnomon_status check_shape(const gnomon_solver *s)
 }
 
 /* What is found in the transpose is told by A's rows and columns. */
-static gnomon_status scan(gnomon_solver *s)
+static gnomon_status refuse(void *user, int64_t row, int64_t col)
 {
-    const gnomon_status status = gnomon_row_source_scan(&s->source);
-    if (status != GNOMON_ERROR_NONFINITE || s->underdetermined == NULL) return status;
+    const gnomon_solver *s = user;
     return gnomon_fail(s->ctx, GNOMON_ERROR_NONFINITE,
                        GNOMON_ARG("a") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
                                        ", column " GNOMON_AT_COL "%" PRId64
                                        " (both counted from 0)",
-                       s->source.bad_col, s->source.bad_row);
+                       col, row);
+}
+
+static gnomon_status scan(gnomon_solver *s)
+{
+    if (s->underdetermined != NULL) {
+        s->source.refuse = refuse;
+        s->source.refuse_user = s;
+    }
+    return gnomon_row_source_scan(&s->source);
 }
 
 /* Where lambda is far above A, it is what the scaling must tame. */

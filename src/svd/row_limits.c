@@ -7,8 +7,6 @@
 
 gnomon_status gnomon_row_source_refuse(gnomon_row_source *s, int64_t row, int64_t col)
 {
-    s->bad_row = row;
-    s->bad_col = col;
     if (s->refuse != NULL) return s->refuse(s->refuse_user, row, col);
     return gnomon_fail(s->ctx, GNOMON_ERROR_NONFINITE,
                        GNOMON_ARG("a") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64

@@ -70,13 +70,12 @@ typedef struct gnomon_row_source {
     int64_t row;        /* where it stands */
     int64_t own;        /* how many rows of this rank are behind it; alone: row */
     int64_t piece_rows;
-    int exponent;             /* pieces hold the matrix times 2^-exponent */
-    int64_t passes;           /* how often the rows were gone through */
-    double norm;              /* Frobenius, of the scaled matrix; set by gnomon_row_source_scan */
-    double squares;           /* norm squared, while it is summed */
-    double largest;           /* the largest magnitude, unscaled */
-    int64_t bad_row, bad_col; /* of what was not finite, after NONFINITE */
-    /* Unless NULL: leaves the error's text for that in place of rows and columns. */
+    int exponent;   /* pieces hold the matrix times 2^-exponent */
+    int64_t passes; /* how often the rows were gone through */
+    double norm;    /* Frobenius, of the scaled matrix; set by gnomon_row_source_scan */
+    double squares; /* norm squared, while it is summed */
+    double largest; /* the largest magnitude, unscaled */
+    /* Unless NULL: fails with NONFINITE by names of its own for a row and a column. */
     gnomon_status (*refuse)(void *user, int64_t row, int64_t col);
     void *refuse_user;
     /* one of these */
