@@ -59,12 +59,17 @@ typedef enum gnomon_lsh_family {
                                       opposites, x is nearest to (Andoni et al. 2015) */
     GNOMON_LSH_BIT_SAMPLING = 5,   /* hamming: one bit of the point (Indyk & Motwani 1998) */
     GNOMON_LSH_MINHASH = 6,        /* jaccard: the least hash of the set's members (Broder 1997) */
-    GNOMON_LSH_ICWS = 7            /* weighted-jaccard: improved consistent weighted sampling (Ioffe
+    GNOMON_LSH_ICWS = 7,           /* weighted-jaccard: improved consistent weighted sampling (Ioffe
                                       2010): a column and a step of its weight */
+    GNOMON_LSH_KMEANS = 8,         /* l2: the nearest of some centres that gnomon_lsh_train made of
+                                      such points (Pauleve, Jegou & Amsaleg 2010): an index by it
+                                      has inverted lists (IVF). It depends on the data: there is no
+                                      p(r) */
+    GNOMON_LSH_SPHERICAL_KMEANS = 9 /* cosine: the same (Dhillon & Modha 2001) */
 } gnomon_lsh_family;
 
-/* "p-stable", "p-stable-l1", "simhash", "cross-polytope", "bit-sampling", "minhash", "icws"; "?"
- * for an unknown number. Static storage. */
+/* "p-stable", "p-stable-l1", "simhash", "cross-polytope", "bit-sampling", "minhash", "icws",
+ * "k-means", "spherical-k-means"; "?" for an unknown number. Static storage. */
 GNOMON_API const char *gnomon_lsh_family_name(gnomon_lsh_family family);
 /* The family of that name, 0 when there is none. */
 GNOMON_API gnomon_lsh_family gnomon_lsh_family_from_name(const char *name);
@@ -92,11 +97,15 @@ typedef struct gnomon_lsh_functions {
      * than gaussian approximate normal directions only if x - y is not dominated by few
      * coordinates. */
     const gnomon_descriptor *descriptor;
+    /* k-means, spherical-k-means: centre_count centres, 2 ... 65536, finite, row-major,
+     * centre_count x dim (see gnomon_lsh_train); they are copied. count is 1. */
+    int64_t centre_count;
+    const float *centres;
 } gnomon_lsh_functions;
 
-#define GNOMON_LSH_FUNCTIONS_INIT                                                 \
-    {                                                                             \
-        sizeof(gnomon_lsh_functions), (gnomon_lsh_family)0, 0, 0, 0.0, 0, 0, NULL \
+#define GNOMON_LSH_FUNCTIONS_INIT                                                          \
+    {                                                                                      \
+        sizeof(gnomon_lsh_functions), (gnomon_lsh_family)0, 0, 0, 0.0, 0, 0, NULL, 0, NULL \
     }
 /* The same for bindings: see gnomon_context_options_init. */
 GNOMON_API gnomon_status gnomon_lsh_functions_init(gnomon_lsh_functions *options, size_t size);
@@ -116,10 +125,24 @@ GNOMON_API gnomon_status gnomon_lsh_functions_init(gnomon_lsh_functions *options
  *   minhash, icws   1 - r; two different samples share their 32 bits once in 2^32 times
  *
  * The formulas are exact for Gaussian directions.
- * Errors: ARGUMENT. */
+ * Errors: ARGUMENT; UNSUPPORTED: k-means. */
 GNOMON_API gnomon_status gnomon_lsh_collision(gnomon_context *ctx,
                                               const gnomon_lsh_functions *functions,
                                               double distance, double *p);
+
+/* Trains centres for k-means or spherical-k-means on points (n x dim, of any type and strides, in
+ * host memory), n >= count: count x dim numbers of fp32, row-major, to 'centres'. Lloyd's
+ * iterations on at most 64 points a centre, which the seed chooses, begin with some of these; a
+ * centre that no point is nearest to moves to the point that is farthest from its own.
+ * spherical-k-means divides points by their norms. Sums are of fp64 in a fixed order: the centres
+ * depend on family, points, count and seed alone. On the CPU.
+ * Errors:
+ *  - ARGUMENT: count is not in 2 ... 65536 or is above n; a family without centres
+ *  - those of gnomon_neighbors_exact
+ * centres is undefined after a failure. */
+GNOMON_API gnomon_status gnomon_lsh_train(gnomon_context *ctx, gnomon_lsh_family family,
+                                          const gnomon_matrix *points, int64_t count, uint64_t seed,
+                                          float *centres);
 
 /* Checked hash functions. Read-only after creation: any number of threads may use one at once, each
  * with its own context. Allocated by malloc, as operators are. */
@@ -138,18 +161,18 @@ GNOMON_API void gnomon_hasher_destroy(gnomon_hasher *hasher);
 /* The values of all functions at points (n x dim, any strides): values is n x count, I32, any
  * strides but 0. Values: p-stable the floor, held in 32 bits; simhash 1 where a.x < 0;
  * cross-polytope 2 i for direction i and 2 i + 1 for its opposite; bit-sampling the bit; minhash
- * the least hash's 32 bits; icws a hash of the sample. Points may have any type, for bit-sampling
- * U8; minhash and icws require sparse points. Products are computed by gnomon_sketch (Cauchy: by
- * gnomon_gemm), in pieces within the context's memory limit; the bits do not depend on pieces,
- * threads or instruction set.
+ * the least hash's 32 bits; icws a hash of the sample; k-means the number of the nearest centre,
+ * the smallest of equally near ones. Points may have any type, for bit-sampling U8; minhash and
+ * icws require sparse points. Products are computed by gnomon_sketch (Cauchy: by gnomon_gemm), in
+ * pieces within the context's memory limit; the bits do not depend on pieces, threads or
+ * instruction set.
  *
- * On a GPU points and values may be in its memory; p-stable-l1 and icws are not supported. For
- * gaussian directions in either precision, bit-sampling and minhash the values are the CPU's, bit
- * for bit: values that rounding could change are computed again in the CPU's order of additions.
- * For other directions the products are those of gnomon_sketch on the GPU, whose last bits may
- * differ, and so about one value in 10^6. With device "auto" the GPU is used only if the bits are
- * the same, with a named device for all that it supports.
- * Errors:
+ * On a GPU points and values may be in its memory; p-stable-l1, icws and k-means are not supported.
+ * For gaussian directions in either precision, bit-sampling and minhash the values are the CPU's,
+ * bit for bit: values that rounding could change are computed again in the CPU's order of
+ * additions. For other directions the products are those of gnomon_sketch on the GPU, whose last
+ * bits may differ, and so about one value in 10^6. With device "auto" the GPU is used only if the
+ * bits are the same, with a named device for all that it supports. Errors:
  *  - UNSUPPORTED: dense points for minhash
  *  - ARGUMENT, SHAPE, DTYPE, NONFINITE, DEVICE, MEMORY, CANCELLED
  * values is undefined after a failure. */
@@ -161,7 +184,7 @@ GNOMON_API gnomon_status gnomon_hasher_apply(gnomon_context *ctx, const gnomon_h
  * empty set has the value -1.
  * Errors:
  *  - DATA: a broken view
- *  - UNSUPPORTED: p-stable-l1 and bit-sampling; such weights
+ *  - UNSUPPORTED: p-stable-l1, bit-sampling and k-means; such weights
  *  - those of gnomon_hasher_apply */
 GNOMON_API gnomon_status gnomon_hasher_apply_csr(gnomon_context *ctx, const gnomon_hasher *hasher,
                                                  const gnomon_csr *points,
@@ -174,7 +197,8 @@ typedef struct gnomon_lsh_search_params {
     size_t struct_size; /* see gnomon/base.h */
     int64_t tables;     /* search only the first tables; 0 (default): all */
     int64_t probes; /* buckets probed in addition to the query's own, over all tables, the likeliest
-                       first (Lv et al. 2007); default 0 */
+                       first (Lv et al. 2007), of k-means those of the next nearest centres; default
+                       0 */
     int64_t coarse; /* with fine functions: coarse buckets probed after the fine ones, those of the
                       tables first, then  the likeliest others; default 0 */
     int64_t candidates; /* the most candidates, those of the first buckets; 0 (default): no limit */
@@ -192,12 +216,13 @@ GNOMON_API gnomon_status gnomon_lsh_search_params_init(gnomon_lsh_search_params 
 
 typedef struct gnomon_lsh_options {
     size_t struct_size;             /* see gnomon/base.h */
-    gnomon_metric metric;           /* L2 (p-stable), COSINE (simhash, cross-polytope), HAMMING
-                                       (bit-sampling), JACCARD (minhash), L1 (p-stable-l1),
-                                       WEIGHTED_JACCARD (icws) */
+    gnomon_metric metric;           /* L2 (p-stable, k-means), COSINE (simhash, cross-polytope,
+                                       spherical-k-means), HAMMING (bit-sampling), JACCARD (minhash), L1
+                                       (p-stable-l1), WEIGHTED_JACCARD (icws) */
     gnomon_lsh_functions functions; /* dim is the points'; count is filled in */
-    int64_t tables;                 /* 1 ... 4096 */
-    int64_t coarse;                 /* functions per table, which define its buckets: 1 ... 256 */
+    int64_t tables;                 /* 1 ... 4096; k-means: 1 */
+    int64_t coarse;                 /* functions per table, which define its buckets: 1 ... 256;
+                                       k-means: 1, and no fine ones and no codes */
     int64_t fine;  /* further functions, which split each bucket: 0 (default) ...; coarse + fine <=
                       256 */
     int64_t codes; /* L2, COSINE: bytes of a point's code, its projection to so many dimensions in 8
@@ -443,6 +468,7 @@ typedef struct gnomon_lsh_trial {
     double recall, candidates, cost; /* candidates per query; nanoseconds per query on one thread */
     int64_t bytes;                   /* memory of the index in addition to the points */
     int chosen;                      /* tested: 1 failed, 2 kept */
+    int64_t centres;                 /* k-means */
 } gnomon_lsh_trial;
 
 typedef struct gnomon_lsh_tuning {

@@ -20,7 +20,10 @@ enum {
     GNOMON_TAG_LSH_WEIGHT_STEP = 135
 };
 
-enum { GNOMON_LSH_OTHERS = 3 }; /* other values per function, at most */
+enum {
+    GNOMON_LSH_OTHERS = 3, /* other values per function, at most */
+    GNOMON_LSH_MOST_CENTRES = 65536
+};
 
 struct gnomon_hasher {
     gnomon_lsh_functions f; /* completed; its descriptor is NULL or 'descriptor' */
@@ -32,6 +35,7 @@ struct gnomon_hasher {
     int others;       /* how many other values a function has */
     float *offset;    /* p-stable: b / w */
     int64_t *bit;     /* bit-sampling */
+    float *centres;   /* f.centres, copied */
 };
 
 /* What functions give points: n x count values; when 'others' is wanted, n x count x
@@ -88,6 +92,12 @@ typedef void gnomon_values_sink(void *arg, const int32_t *values, int64_t first,
 /* Hashes all points, batch by batch, and tells its progress. Errors: MEMORY, CANCELLED. */
 gnomon_status gnomon_hasher_all(gnomon_context *ctx, const gnomon_hasher *h,
                                 const gnomon_points *points, gnomon_values_sink *sink, void *arg);
+
+/* The numbers of the 'count' centres nearest to each of points [first, first + n), the nearest
+ * first: n x count, of a family with centres. Errors: those of gnomon_neighbors_exact. */
+gnomon_status gnomon_hasher_lists(gnomon_context *ctx, const gnomon_hasher *h,
+                                  const gnomon_points *points, int64_t first, int64_t n,
+                                  int64_t count, int32_t *lists);
 
 /* p(r) for cross-polytope hashes in 'sides' dimensions of two points whose cosine is rho. */
 double gnomon_cross_polytope_collision(int64_t sides, double rho);

@@ -1,6 +1,7 @@
 /* What an index may be made of. */
 #include "base/options.h"
 #include "base/error.h"
+#include "lsh/families/family.h"
 #include "lsh/index.h"
 
 #include <inttypes.h>
@@ -57,6 +58,20 @@ gnomon_status gnomon_lsh_check_search_params(gnomon_context *ctx, const gnomon_l
     return GNOMON_OK;
 }
 
+/* One function makes all lists; what orders candidates before they are verified is not for these.
+ */
+static gnomon_status check_lists(gnomon_context *ctx, const gnomon_lsh_options *o)
+{
+    const gnomon_family_row *row = gnomon_family_row_of(o->functions.family);
+    GNOMON_FAIL_IF(row->centres != 0 &&
+                       (o->tables != 1 || o->coarse != 1 || o->fine != 0 || o->codes != 0),
+                   ctx, GNOMON_ERROR_ARGUMENT,
+                   "options.tables, coarse, fine and codes are %" PRId64 ", %" PRId64 ", %" PRId64
+                   ", %" PRId64 "; for %s they must be 1, 1, 0, 0",
+                   o->tables, o->coarse, o->fine, o->codes, row->name);
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_options *given,
                                        gnomon_lsh_options *o)
 {
@@ -87,6 +102,7 @@ gnomon_status gnomon_lsh_check_options(gnomon_context *ctx, const gnomon_lsh_opt
     GNOMON_FAIL_IF(o->memory < 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("options.memory") " is %" PRId64 "; it must not be negative",
                    o->memory);
+    GNOMON_TRY(check_lists(ctx, o));
     o->functions.count = o->tables * (o->coarse + o->fine);
     return gnomon_lsh_check_search_params(ctx, o, &o->search_params);
 }

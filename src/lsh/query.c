@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/threads.h"
 #include "lsh/index.h"
+#include "lsh/lists.h"
 #include "lsh/probe.h"
 #include "search/exact.h"
 #include "search/hits.h"
@@ -47,7 +48,10 @@ typedef struct finding {
     /* the batch */
     int64_t first;
     gnomon_hashes hashes;
-    int8_t *codes; /* of its queries */
+    int8_t *codes;  /* of its queries */
+    int32_t *lists; /* trained centres: the numbers of those nearest to each query, 'each' */
+    int64_t each;
+    bool scanned; /* its queries have been held against their lists */
     uint64_t multipliers[GNOMON_LSH_MOST_DEPTH];
     /* radius: hits go to the search's own list, whose count is claimed here */
     atomic_int_least64_t hits;
@@ -232,6 +236,20 @@ static void open_probes(const finding *f, finder *w, int64_t q, int64_t function
     }
 }
 
+static void collect_lists(const finding *f, finder *w, int64_t q)
+{
+    const int32_t *lists = f->lists + q * f->each;
+    for (int64_t i = 0; i < f->each && !full(f, w);) {
+        coming buckets[AHEAD];
+        int count = 0;
+        for (; count < AHEAD && i < f->each; count++, i++) {
+            const uint64_t sums[2] = {(uint64_t)lists[i] * f->multipliers[0], 0};
+            come(f, 0, sums, &buckets[count]);
+        }
+        collect_buckets(f, w, f->first + q, buckets, count);
+    }
+}
+
 static void collect(const finding *f, finder *w, int64_t q)
 {
     const int64_t query = f->first + q, tables = f->tables;
@@ -241,6 +259,10 @@ static void collect(const finding *f, finder *w, int64_t q)
     if (++w->stamp == 0) {
         memset(w->stamps, 0, (size_t)f->index->points * sizeof *w->stamps);
         w->stamp = 1;
+    }
+    if (f->lists != NULL) {
+        collect_lists(f, w, q);
+        return;
     }
     open_probes(f, w, q, f->search_params.probes > 0 ? f->index->depth : 0);
     gnomon_prober_begin(&w->prober);
@@ -412,14 +434,15 @@ static void find_one(finding *f, finder *w, int64_t q)
     gnomon_search *s = f->search;
     const int64_t query = f->first + q, k = s->options.k;
     gnomon_query ready = {.factor = 1};
-    collect(f, w, q);
+    if (f->scanned && s->nearest[query].count == k) return;
+    if (!f->scanned) collect(f, w, q);
     w->seen += w->count;
     if (f->trace) {
         note(f, w, query, true);
         return;
     }
     if (w->f64) ready = gnomon_query_to_f64(s, query, w->f64);
-    if (k > 0 && w->count < k) {
+    if (k > 0 && (f->scanned || w->count < k)) {
         verify_all(f, w, query, ready);
         return;
     }
@@ -519,6 +542,21 @@ static void count_work(finding *f, gnomon_lsh_work *work)
     forget_work(f);
 }
 
+/* The batch's queries against their lists, where that pays. */
+static gnomon_status scan_batch(finding *f, int64_t count, gnomon_lsh_work *work)
+{
+    int64_t candidates, verified;
+    f->scanned = f->each > 0 && f->search->options.k > 0 && f->search_params.candidates == 0 &&
+                 gnomon_lists_pay(f->index, count, f->each);
+    if (!f->scanned) return GNOMON_OK;
+    GNOMON_TRY(gnomon_lists_scan(f->ctx, f->index, f->search, f->first, count, f->lists, f->each,
+                                 &candidates, &verified));
+    work->buckets += count * f->each;
+    work->candidates += candidates;
+    work->verified += verified;
+    return GNOMON_OK;
+}
+
 static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_lsh_work *work)
 {
     const gnomon_lsh *index = f->index;
@@ -526,8 +564,11 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
     const int64_t n = gnomon_points_rows(queries), count = h->f.count;
     const bool probing = f->search_params.probes > 0 || f->search_params.coarse > f->tables;
     const int64_t others = probing ? count * h->others : 0;
+    if (h->centres != NULL) f->each = gnomon_min(1 + f->search_params.probes, h->f.centre_count);
     const int64_t size = gnomon_hasher_batch_points(
-        f->ctx, gnomon_hasher_point_bytes(h) + 4 * count + 8 * others + index->codes.count, n);
+        f->ctx,
+        gnomon_hasher_point_bytes(h) + 4 * count + 8 * others + index->codes.count + 4 * f->each,
+        n);
     GNOMON_TRY(
         gnomon_alloc(f->ctx, gnomon_times(size, count), 4, "hash values", &f->hashes.values));
     GNOMON_TRY(
@@ -537,16 +578,21 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
     if (codes)
         GNOMON_TRY(
             gnomon_alloc(f->ctx, gnomon_times(size, index->codes.count), 1, "codes", &f->codes));
+    if (f->each > 0)
+        GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(size, f->each), 4, "lists", &f->lists));
     f->first = 0;
     for (int64_t here; f->first < n; f->first += here) {
         here = gnomon_min(size, n - f->first);
         here = gnomon_hasher_batch_part(f->ctx, h, queries, f->first, here);
         const double start = gnomon_seconds();
-        GNOMON_TRY(gnomon_hasher_batch(f->ctx, h, queries, f->first, here, &f->hashes));
+        GNOMON_TRY(f->each > 0
+                       ? gnomon_hasher_lists(f->ctx, h, queries, f->first, here, f->each, f->lists)
+                       : gnomon_hasher_batch(f->ctx, h, queries, f->first, here, &f->hashes));
         if (codes)
             GNOMON_TRY(gnomon_codes_make(f->ctx, &index->codes, index->options.metric,
                                          queries->dense, f->first, here, f->codes));
         const double hashed = gnomon_seconds();
+        GNOMON_TRY(scan_batch(f, here, work));
         GNOMON_TRY(find_batch(f, here, n));
         count_work(f, work);
         work->hash_seconds += hashed - start;
@@ -575,6 +621,7 @@ static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_wo
     gnomon_free(ctx, f->hashes.others);
     gnomon_free(ctx, f->hashes.costs);
     gnomon_free(ctx, f->codes);
+    gnomon_free(ctx, f->lists);
     return status;
 }
 

@@ -36,7 +36,7 @@ const gnomon_metric_row gnomon_metric_row_cosine = {
              .points = GNOMON_POINTS_DENSE | GNOMON_POINTS_SPARSE,
              .flags = GNOMON_METRIC_JOINS | GNOMON_METRIC_HASHED | GNOMON_METRIC_CODES |
                       GNOMON_METRIC_DEVICE | GNOMON_METRIC_SIMILARITY},
-    .families = {GNOMON_LSH_SIMHASH, GNOMON_LSH_CROSS_POLYTOPE},
+    .families = {GNOMON_LSH_SIMHASH, GNOMON_LSH_CROSS_POLYTOPE, GNOMON_LSH_SPHERICAL_KMEANS},
     .verify_cost = {80, 0.1, 0.4}, /* the norm, then the difference */
     .exact_cost = {1, 0, 0.02},
     .prepare = prepare,

@@ -68,7 +68,7 @@ const gnomon_metric_row gnomon_metric_row_l2 = {
              .points = GNOMON_POINTS_DENSE | GNOMON_POINTS_SPARSE,
              .flags = GNOMON_METRIC_JOINS | GNOMON_METRIC_HASHED | GNOMON_METRIC_CODES |
                       GNOMON_METRIC_DEVICE},
-    .families = {GNOMON_LSH_PSTABLE},
+    .families = {GNOMON_LSH_PSTABLE, GNOMON_LSH_KMEANS},
     .verify_cost = {60, 0.1, 0.3},
     .exact_cost = {0.8, 0, 0.0145},
     .prepare = prepare,

@@ -97,7 +97,8 @@ typedef struct scan {
     bool whole;     /* and so have these */
     int64_t verified;
     gnomon_asking asking;
-    int64_t whole_base; /* points, also where this is of a sample of them */
+    int64_t whole_base;             /* points, also where this is of a sample of them */
+    const gnomon_scan_lists *lists; /* NULL: all points; else places are those in its rows */
 } scan;
 
 /* How far a task has come: by radius it stops when its hits might not fit. */
@@ -117,9 +118,14 @@ typedef struct scratch {
     gnomon_survivor *aside;
     uint64_t *words;
     uint32_t *packed;
+    /* of a list: the queries of the chunk that ask for it, in a row */
+    gnomon_filter *listed;
+    void *queries;
+    int32_t *members; /* by list: the chunk's queries, of 'heads' */
+    int64_t *heads;
 } scratch;
 
-/* A task at work. */
+/* A task at work, or a list of it. */
 typedef struct worker {
     scan *c;
     scratch *own;
@@ -130,6 +136,10 @@ typedef struct worker {
     int64_t query, count; /* the chunk's, in the group */
     bool whole;           /* all tiles so far are */
     int64_t verified;
+    const void *queries;  /* the chunk's, as a sift takes them */
+    struct worker *chunk; /* not NULL: these are those of the chunk that ask for a list, by number:
+                           */
+    const int32_t *members;
 } worker;
 
 /* Words of so many of a point's coordinates. */
@@ -218,6 +228,9 @@ static void shrink(worker *w, int64_t q, bool exactly)
     if (w->c->s->options.k == 0) return;
     const float reached = heed_reached(w, q), before = filter->least;
     gnomon_filter_shrink(filter, w->c->s->options.k, reached, exactly, w->own->values);
+    /* of other lists' points that are exactly at the limit some have smaller ids */
+    if (w->c->lists != NULL && filter->least > before)
+        filter->least = nextafterf(filter->least, -INFINITY);
     /* of those that are exactly at the limit this range has k with smaller ids */
     if (filter->least > before) tell_reached(w, q, nextafterf(filter->least, -INFINITY));
 }
@@ -360,6 +373,16 @@ static void full(void *arg, int64_t q)
     if (filter->count > filter->room - filter->room / 4) verify(w, q);
 }
 
+/* The same of a list's query, whose filter is a copy. */
+static void full_of_list(void *arg, int64_t q)
+{
+    worker *w = arg;
+    const int32_t member = w->members[q];
+    w->chunk->filters[member] = w->filters[q];
+    full(w->chunk, member);
+    w->filters[q] = w->chunk->filters[member];
+}
+
 /* ---- blocks ---- */
 
 static void refuse(scan *c, int64_t row)
@@ -473,11 +496,16 @@ static scratch packed_at(const scan *c, scratch own, int64_t place)
 static void pack_task(void *arg, int64_t task, int number)
 {
     scan *c = arg;
-    const int64_t place = task * c->block;
+    const int64_t begin = c->lists != NULL ? c->lists->first[task] : task * c->block;
+    const int64_t end =
+        c->lists != NULL ? begin + c->lists->rows_of[task] : gnomon_min(begin + c->block, c->count);
     bool whole[BLOCK_TILES];
-    scratch own = packed_at(c, c->scratch[number], place);
-    worker w = {.c = c, .own = &own, .whole = true};
-    pack_tiles(&w, place, gnomon_min(place + c->block, c->count), 0, c->steps, whole);
+    worker w = {.c = c, .whole = true};
+    for (int64_t place = begin; place < end; place += c->block) {
+        scratch own = packed_at(c, c->scratch[number], place);
+        w.own = &own;
+        pack_tiles(&w, place, gnomon_min(place + c->block, end), 0, c->steps, whole);
+    }
     if (w.whole) return;
     pthread_mutex_lock(&c->lock);
     c->whole = false;
@@ -500,7 +528,7 @@ static void scan_block(worker *w, int64_t place, int64_t end)
                         .row = (uint32_t)place,
                         .rows = (uint32_t)(end - place),
                         .sums_ld = w->count,
-                        .full = full};
+                        .full = w->chunk != NULL ? full_of_list : full};
     const int64_t words = words_of(c, c->part);
     const int64_t queries = gnomon_min(w->count, QUERY_FLOATS / words / 48 * 48 + 48);
     worker part = *w; /* of the chunk's queries, those that meet the block at a time */
@@ -512,8 +540,8 @@ static void scan_block(worker *w, int64_t place, int64_t end)
         sift.steps = c->width < 32 ? words : steps;
         if (!shared) pack_tiles(w, place, end, from, steps, whole);
         for (int64_t q = 0; q < w->count; q += queries) {
-            sift.queries = c->width < 32 ? (const void *)(c->packed + (w->query + q) * c->ld)
-                                         : c->centred + (w->query + q) * c->ld + from;
+            sift.queries = c->width < 32 ? (const void *)((const uint32_t *)w->queries + q * c->ld)
+                                         : (const float *)w->queries + q * c->ld + from;
             sift.count = gnomon_min(queries, w->count - q);
             sift.filters = w->filters + q;
             sift.sums = c->parts > 1 ? own.sums + q * LANES : NULL;
@@ -521,6 +549,7 @@ static void scan_block(worker *w, int64_t place, int64_t end)
             part = *w;
             part.filters += q;
             part.nearest += w->nearest != NULL ? q : 0;
+            part.members += w->members != NULL ? q : 0;
             part.query += q;
             (c->width == 32   ? s->kernels->sift
              : c->width == 16 ? s->kernels->sift_halves
@@ -656,7 +685,7 @@ static void verify_all(worker *w)
         }
         all += w->filters[q].count;
     }
-    const bool by_rows = !c->bits && all / w->count * rows / c->count >= 4;
+    const bool by_rows = !c->bits && c->lists == NULL && all / w->count * rows / c->count >= 4;
     if (by_rows) verify_by_rows(w, rows);
     for (int64_t q = 0; q < w->count; q++) {
         gnomon_filter *filter = &w->filters[q];
@@ -673,6 +702,69 @@ static void verify_all(worker *w)
         verify_others(w, q, w->own->later[q]);
         filter->count = 0;
         confirm(w, q);
+    }
+}
+
+/* ---- lists ---- */
+
+/* The chunk's queries by the lists among their first 'begin' to 'end' that they ask for. */
+static void sort_by_list(const worker *w, int64_t begin, int64_t end)
+{
+    const gnomon_scan_lists *lists = w->c->lists;
+    const int32_t *asked = lists->asked + (w->c->query + w->query) * lists->each;
+    int64_t *heads = w->own->heads;
+    memset(heads, 0, (size_t)(lists->count + 1) * sizeof *heads);
+    for (int64_t q = 0; q < w->count; q++)
+        for (int64_t i = begin; i < end; i++)
+            heads[asked[q * lists->each + i]]++;
+    for (int64_t l = 0, before = 0; l <= lists->count; l++) {
+        before += heads[l];
+        heads[l] = before; /* where it ends, and in the end where it begins */
+    }
+    for (int64_t q = w->count - 1; q >= 0; q--)
+        for (int64_t i = begin; i < end; i++)
+            w->own->members[--heads[asked[q * lists->each + i]]] = (int32_t)q;
+}
+
+/* A list against those of the chunk's queries that ask for it: 'of' tells which. */
+static void scan_list(worker *w, worker *of, int64_t list)
+{
+    const scan *c = w->c;
+    uint32_t *to = w->own->queries;
+    for (int64_t i = 0; i < of->count; i++, to += c->ld) {
+        const int64_t q = of->members[i];
+        of->filters[i] = w->filters[q];
+        memcpy(to, (const uint32_t *)w->queries + q * c->ld, (size_t)c->ld * sizeof *to);
+    }
+    const int64_t begin = c->lists->first[list], end = begin + c->lists->rows_of[list];
+    for (int64_t place = begin; place < end; place += c->block)
+        scan_block(of, place, gnomon_min(place + c->block, end));
+    for (int64_t i = 0; i < of->count; i++)
+        w->filters[of->members[i]] = of->filters[i];
+}
+
+/* The chunk's queries against their nearest lists, which tell them a limit, and then against the
+ * others. */
+static void scan_lists(worker *w, int number)
+{
+    scan *c = w->c;
+    const gnomon_scan_lists *lists = c->lists;
+    for (int64_t begin = 0; begin < lists->each; begin = begin == 0 ? 1 : lists->each) {
+        sort_by_list(w, begin, begin == 0 ? 1 : lists->each);
+        for (int64_t l = 0; l < lists->count; l++) {
+            const int64_t *head = w->own->heads + l;
+            worker of = {.c = c,
+                         .own = w->own,
+                         .filters = w->own->listed,
+                         .queries = w->own->queries,
+                         .count = head[1] - head[0],
+                         .chunk = w,
+                         .members = w->own->members + head[0]};
+            if (of.count > 0) scan_list(w, &of, l);
+            if (gnomon_asking_stops(&c->asking, number)) return;
+        }
+        for (int64_t q = 0; q < w->count; q++)
+            shrink(w, q, true);
     }
 }
 
@@ -697,6 +789,12 @@ static void scan_task(void *arg, int64_t task, int number)
                                : c->nearest + (range - 1) * c->queries + w.query;
     else
         w.hits = c->hits + task * c->hit_room;
+    w.queries =
+        c->width < 32 ? (const void *)(c->packed + w.query * c->ld) : c->centred + w.query * c->ld;
+    if (c->lists != NULL) {
+        scan_lists(&w, number);
+        w.at->row = c->count;
+    }
     const int64_t end = gnomon_min((range + 1) * c->range, c->count);
     while (w.at->row < end) {
         if (gnomon_asking_stops(&c->asking, number)) return;
@@ -734,7 +832,8 @@ static void scan_task(void *arg, int64_t task, int number)
 /* Whether the piece is packed once for all chunks, which takes memory: a part of the limit. */
 static bool packs_once(const scan *c)
 {
-    if (c->chunks == 1 || c->bits || c->direct || c->width == 32) return false;
+    if (c->bits || c->direct || c->width == 32) return false;
+    if (c->chunks == 1 && c->lists == NULL) return false;
     const double each = (double)words_of(c, c->steps) * 4 + 4 + sizeof(gnomon_blur) / LANES;
     return (double)c->count * each < (double)gnomon_memory_limit(c->s->ctx) / 8;
 }
@@ -755,7 +854,9 @@ static void cut(scan *c)
     const int64_t enough = 192;
     const int64_t most_queries = c->width == 8 ? 2 * CHUNK : CHUNK;
     int64_t chunks = (c->queries + most_queries - 1) / most_queries;
-    if (c->ranged)
+    if (c->lists != NULL) /* so that many of a chunk ask for a list */
+        chunks = gnomon_min(threads, gnomon_ceil_div(c->queries, 48));
+    else if (c->ranged)
         chunks = (c->queries + RANGED_CHUNK - 1) / RANGED_CHUNK;
     else if (c->queries >= enough * threads)
         chunks = gnomon_round_up(chunks, threads);
@@ -765,7 +866,7 @@ static void cut(scan *c)
     if (c->chunk > 48) c->chunk = gnomon_round_up(c->chunk, 24);
     c->chunks = (c->queries + c->chunk - 1) / c->chunk;
     int64_t ranges = threads == 1 ? 1 : (2 * threads + c->chunks - 1) / c->chunks;
-    if (c->chunks >= (c->ranged ? 4 : 1) * threads) ranges = 1;
+    if (c->chunks >= (c->ranged ? 4 : 1) * threads || c->lists != NULL) ranges = 1;
     const int64_t most = c->count / LEAST_ROWS > 0 ? c->count / LEAST_ROWS : 1;
     if (ranges > most) ranges = most;
     c->range = gnomon_round_up((c->count + ranges - 1) / ranges, LANES);
@@ -789,6 +890,17 @@ static void cut(scan *c)
         c->room = ROOM + (c->ranges == 1 ? passing : gnomon_min(2 * k, passing / c->ranges));
     }
     if (c->direct) c->room = 0;
+}
+
+static gnomon_status reserve_lists(const scan *c, scratch *own)
+{
+    gnomon_context *ctx = c->s->ctx;
+    GNOMON_TRY(gnomon_alloc(ctx, c->chunk, sizeof *own->listed, "filters", &own->listed));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(gnomon_plus(c->chunk, QUERIES), c->ld),
+                                 sizeof(uint32_t), "centred queries", &own->queries));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->chunk, c->lists->each), sizeof *own->members,
+                            "queries of lists", &own->members));
+    return gnomon_alloc(ctx, c->lists->count + 1, sizeof *own->heads, "lists", &own->heads);
 }
 
 static gnomon_status reserve_workers(scan *c)
@@ -825,6 +937,7 @@ static gnomon_status reserve_workers(scan *c)
         if (c->width < 32)
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->block, words_of(c, c->part)),
                                     sizeof *own->packed, "base tiles", &own->packed));
+        if (c->lists != NULL) GNOMON_TRY(reserve_lists(c, own));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->bias, "biases", &own->bias));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->squares, "norms", &own->squares));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->dots, "products", &own->dots));
@@ -909,6 +1022,10 @@ static void release(scan *c)
         gnomon_free(ctx, own->dots);
         gnomon_free(ctx, own->blurs);
         gnomon_free(ctx, own->sums);
+        gnomon_free(ctx, own->listed);
+        gnomon_free(ctx, own->queries);
+        gnomon_free(ctx, own->members);
+        gnomon_free(ctx, own->heads);
     }
     gnomon_free(ctx, c->scratch);
     gnomon_free(ctx, c->facts);
@@ -932,6 +1049,7 @@ static void release(scan *c)
 /* The place of the query's own point in the piece, or UINT32_MAX. */
 static uint32_t place_of_self(const scan *c, int64_t query)
 {
+    if (c->lists != NULL) return c->lists->self != NULL ? c->lists->self[query] : UINT32_MAX;
     if (c->s->options.exclude < 0) return UINT32_MAX;
     const int64_t row = c->s->options.exclude + query - c->first_id;
     if (c->rows == NULL) return row >= 0 && row < c->count ? (uint32_t)row : UINT32_MAX;
@@ -966,6 +1084,10 @@ static void prepare(void *arg, int64_t task, int number)
     } else if (!c->direct) {
         gnomon_filter_prepare(s, query, c->steps, MOST_STEPS, c->scratch[number].f64,
                               c->centred + task * c->ld, &c->facts[task], &first);
+    }
+    if (c->lists != NULL) { /* points do not come in the order of their ids */
+        c->facts[task].whole = false;
+        first.whole = INFINITY;
     }
     first.room = (int32_t)c->room;
     if (s->options.k == 0)
@@ -1088,7 +1210,9 @@ static gnomon_status run(scan *c)
         gnomon_parallel(ctx, c->count, check_row, c);
     gnomon_parallel(ctx, c->queries, prepare, c);
     if (c->base_packed != NULL)
-        gnomon_parallel(ctx, gnomon_ceil_div(c->count, c->block), pack_task, c);
+        gnomon_parallel(ctx,
+                        c->lists != NULL ? c->lists->count : gnomon_ceil_div(c->count, c->block),
+                        pack_task, c);
     c->was_whole = c->whole;
     for (int64_t t = 0; t < c->ranges * c->chunks; t++)
         c->places[t].row = t / c->chunks * c->range;
@@ -1193,6 +1317,7 @@ static gnomon_status scan_groups(const scan *like)
     const double some = work / ((double)group * (double)(like->steps + 8));
     int64_t piece = some < 8192 ? 8192 : some > 0x1p30 ? (int64_t)1 << 30 : (int64_t)some;
     if (s->rows > 0) piece = s->rows;
+    if (like->lists != NULL) piece = like->count;
     const bool whole = s->whole;
     for (int64_t query = 0; query < s->count; query += group) {
         const int64_t queries = gnomon_min(group, s->count - query);
@@ -1264,24 +1389,33 @@ static gnomon_status expect(const scan *like, float *expected)
     return status;
 }
 
+/* What a scan of base begins with; its points are to be told. */
+static gnomon_status begin(gnomon_search *s, const gnomon_matrix *base, scan *c)
+{
+    *c = (scan){.s = s, .base = base, .bad = INT64_MAX};
+    c->bits = gnomon_metric_takes(s->options.metric, GNOMON_POINTS_BITS);
+    c->direct = !c->bits && (s->count <= FEW || s->cols == 0 ||
+                             !gnomon_metric_row_of(s->options.metric)->filtered);
+    if (!c->bits && !c->direct) GNOMON_TRY(gnomon_centre_estimate(s, base));
+    c->steps = c->bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1)
+                       : s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);
+    c->width = c->bits || c->direct ? 32 : s->centre.bits;
+    /* Rows a power of two apart would share few places of the caches: an odd number of lines. */
+    c->ld = gnomon_round_up(words_of(c, c->steps) + 16, 32) - 16;
+    c->from_f32 = s->options.metric != GNOMON_COSINE && !gnomon_dtype_needs_f64(base->dtype) &&
+                  s->centre.scale > 0x1p-100 && s->centre.scale < 0x1p100;
+    return GNOMON_OK;
+}
+
 gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uint32_t *rows,
                           int64_t count)
 {
+    scan like;
     if (count == 0 || s->count == 0) return GNOMON_OK;
-    scan like = {
-        .s = s, .base = base, .rows = rows, .count = count, .whole_base = count, .bad = INT64_MAX};
-    like.bits = gnomon_metric_takes(s->options.metric, GNOMON_POINTS_BITS);
-    like.direct = !like.bits && (s->count <= FEW || s->cols == 0 ||
-                                 !gnomon_metric_row_of(s->options.metric)->filtered);
-    if (!like.bits && !like.direct) GNOMON_TRY(gnomon_centre_estimate(s, base));
-    like.steps = like.bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1)
-                           : s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);
-    like.width = like.bits || like.direct ? 32 : s->centre.bits;
+    GNOMON_TRY(begin(s, base, &like));
+    like.rows = rows;
+    like.count = like.whole_base = count;
     like.ranged = like.width < 32 && s->options.k > 0 && s->options.k <= RANGED_K;
-    /* Rows a power of two apart would share few places of the caches: an odd number of lines. */
-    like.ld = gnomon_round_up(words_of(&like, like.steps) + 16, 32) - 16;
-    like.from_f32 = s->options.metric != GNOMON_COSINE && !gnomon_dtype_needs_f64(base->dtype) &&
-                    s->centre.scale > 0x1p-100 && s->centre.scale < 0x1p100;
     gnomon_status status = GNOMON_OK;
     if (pays_to_sample(&like)) {
         /* each range then finds few */
@@ -1294,4 +1428,19 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
     s->expected = NULL;
     s->compared += s->count * count;
     return status;
+}
+
+gnomon_status gnomon_scan_lists_of(gnomon_search *s, const gnomon_matrix *base,
+                                   const gnomon_scan_lists *lists)
+{
+    scan like;
+    GNOMON_TRY(begin(s, base, &like));
+    like.lists = lists;
+    like.rows = lists->rows;
+    like.count = like.whole_base = lists->first[lists->count];
+    if (like.count == 0) return GNOMON_OK;
+    s->whole = false;
+    for (int64_t i = 0; i < s->count * lists->each; i++)
+        s->compared += lists->rows_of[lists->asked[i]];
+    return scan_groups(&like);
 }

@@ -110,6 +110,8 @@ GNOMON_LSH_CROSS_POLYTOPE = 4
 GNOMON_LSH_BIT_SAMPLING = 5
 GNOMON_LSH_MINHASH = 6
 GNOMON_LSH_ICWS = 7
+GNOMON_LSH_KMEANS = 8
+GNOMON_LSH_SPHERICAL_KMEANS = 9
 GNOMON_METRIC_FAMILIES = 3
 GNOMON_JOIN_AUTO = 0
 GNOMON_JOIN_EXACT = 1
@@ -735,6 +737,8 @@ class gnomon_lsh_functions(c.Structure):
         ("sides", c.c_int64),
         ("seed", c.c_uint64),
         ("descriptor", c.POINTER(gnomon_descriptor)),
+        ("centre_count", c.c_int64),
+        ("centres", c.POINTER(c.c_float)),
     ]
 
 
@@ -824,6 +828,7 @@ class gnomon_lsh_trial(c.Structure):
         ("cost", c.c_double),
         ("bytes", c.c_int64),
         ("chosen", c.c_int),
+        ("centres", c.c_int64),
     ]
 
 
@@ -1331,6 +1336,8 @@ ENUMS = {
         "GNOMON_LSH_BIT_SAMPLING",
         "GNOMON_LSH_MINHASH",
         "GNOMON_LSH_ICWS",
+        "GNOMON_LSH_KMEANS",
+        "GNOMON_LSH_SPHERICAL_KMEANS",
     ],
     "gnomon_join_method": [
         "GNOMON_JOIN_AUTO",
@@ -1501,6 +1508,7 @@ FUNCTIONS = {
     "gnomon_metric_family": lambda: (c.c_int, [c.c_int, c.c_int]),
     "gnomon_lsh_functions_init": lambda: (c.c_int, [c.POINTER(gnomon_lsh_functions), c.c_size_t]),
     "gnomon_lsh_collision": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_lsh_functions), c.c_double, c.POINTER(c.c_double)]),
+    "gnomon_lsh_train": lambda: (c.c_int, [c.c_void_p, c.c_int, c.POINTER(gnomon_matrix), c.c_int64, c.c_uint64, c.POINTER(c.c_float)]),
     "gnomon_hasher_create": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_lsh_functions), c.POINTER(c.c_void_p)]),
     "gnomon_hasher_destroy": lambda: (None, [c.c_void_p]),
     "gnomon_hasher_apply": lambda: (c.c_int, [c.c_void_p, c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_matrix)]),

@@ -81,6 +81,23 @@ def _family(name: Optional[str], metric: str) -> int:
     return number
 
 
+_TRAINED = (_abi.GNOMON_LSH_KMEANS, _abi.GNOMON_LSH_SPHERICAL_KMEANS)
+
+
+def _train(context: Context, functions: Any, x: Points, seed: int, centres: Optional[int]) -> np.ndarray:
+    """Trains centres, which the functions then point at: they live as long as what is returned."""
+    if x.sparse:
+        raise ValueError("X is sparse; k-means takes dense points")
+    count = max(2, round(x.shape[0] ** 0.5)) if centres is None else integer(centres, "centres", 2)
+    numbers = np.empty((count, x.shape[1]), np.float32)
+    where = numbers.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+    status = lib.gnomon_lsh_train(context.handle, functions.family, ctypes.byref(x.view), count, seed, where)
+    if status:
+        context.fail(status, {**_NAMES, "count": "centres"})
+    functions.centre_count, functions.centres = count, where
+    return numbers
+
+
 class Index:
     """Tables of hashed points for approximate nearest neighbours.
 
@@ -129,10 +146,10 @@ class Index:
         return self
 
     @classmethod
-    def build(cls, X: ArrayLike, *, metric: str = "l2", family: Optional[str] = None, tables: int = 16, coarse: int = 12,
-              fine: int = 0, width: Optional[float] = None, sides: Optional[int] = None, codes: int = 0,
-              probes: int = 0, rerank: int = 0, random_state: Any = 0, n_jobs: Optional[int] = None,
-              device: Optional[str] = None, **parameters: Any) -> "Index":
+    def build(cls, X: ArrayLike, *, metric: str = "l2", family: Optional[str] = None, tables: Optional[int] = None,
+              coarse: Optional[int] = None, fine: int = 0, width: Optional[float] = None, sides: Optional[int] = None,
+              centres: Optional[int] = None, codes: int = 0, probes: int = 0, rerank: int = 0, random_state: Any = 0,
+              n_jobs: Optional[int] = None, device: Optional[str] = None, **parameters: Any) -> "Index":
         """Makes an index with given parameters.
 
         Parameters
@@ -141,19 +158,22 @@ class Index:
         metric : {"l2", "cosine", "hamming", "jaccard", "l1", "weighted-jaccard"}
         family : str, optional
             One of `families` of the metric.
-        tables : int
-            From 1 to 4096.
-        coarse, fine : int
-            Functions that a table's buckets are made by, from 1 to 256, and by which they are cut further.
+        tables : int, optional
+            From 1 to 4096, default 16.
+        coarse, fine : int, optional
+            Functions that a table's buckets are made by, from 1 to 256, default 12, and by which they are cut further.
         width : float
             For l2 and l1: of a bucket, in units of the points.
         sides : int, optional
             Cross-polytope: directions, default 16.
+        centres : int, optional
+            K-means and spherical-k-means: how many lists the points are cut into, by the nearest of so many centres that
+            are trained on them; default the root of the number of points. Such an index has one table, and no codes.
         codes : int
             L2 and cosine: bytes of a point's code, by which candidates are ordered; 0: none.
         probes, rerank : int
-            What queries do that say nothing: buckets beside each table's own, over all tables; and of how many candidates
-            distances are computed (0: all; needs codes).
+            What queries do that say nothing: buckets beside each table's own, over all tables (of k-means: lists beside
+            the nearest); and of how many candidates distances are computed (0: all; needs codes).
         random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         n_jobs, device
             As for `set_config`.
@@ -182,11 +202,17 @@ class Index:
             kind = parameters.pop("kind", "gaussian")
             descriptor = make_descriptor(kind, seed, **parameters)
             options.functions.descriptor = ctypes.pointer(descriptor)
-        options.tables, options.coarse = integer(tables, "tables", 1), integer(coarse, "coarse", 1)
+        context, handle = owned_context(n_jobs, device), ctypes.c_void_p()
+        trained = options.functions.family in _TRAINED
+        if trained:
+            numbers = _train(context, options.functions, x, seed, centres)
+        elif centres is not None:
+            raise ValueError(f"centres is {centres!r}; only k-means and spherical-k-means have any")
+        options.tables = integer((1 if trained else 16) if tables is None else tables, "tables", 1)
+        options.coarse = integer((1 if trained else 12) if coarse is None else coarse, "coarse", 1)
         options.fine, options.codes = integer(fine, "fine"), integer(codes, "codes")
         options.search_params.probes = integer(probes, "probes")
         options.search_params.rerank = integer(rerank, "rerank")
-        context, handle = owned_context(n_jobs, device), ctypes.c_void_p()
         status = lib.gnomon_lsh_create(context.handle, ctypes.byref(options), ctypes.byref(handle))
         if status:
             context.fail(status, _NAMES)

@@ -1,6 +1,7 @@
 /* Families by name, their functions checked and made. */
 #include "lsh/families/family.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/options.h"
 #include "operator/philox.h"
 
@@ -64,6 +65,36 @@ static gnomon_status check_family(gnomon_context *ctx, const gnomon_lsh_function
     return GNOMON_OK;
 }
 
+static gnomon_status check_centres(gnomon_context *ctx, const gnomon_lsh_functions *f)
+{
+    const gnomon_family_row *row = gnomon_family_row_of(f->family);
+    if (row->centres == 0) {
+        GNOMON_FAIL_IF(f->centre_count != 0 || f->centres != NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                       GNOMON_ARG("functions.centres") " are set; %s takes none", row->name);
+        return GNOMON_OK;
+    }
+    int64_t numbers;
+    GNOMON_FAIL_IF(f->centre_count < 2 || f->centre_count > GNOMON_LSH_MOST_CENTRES, ctx,
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("functions.centre_count") " is %" PRId64 "; it must be 2 to 65536",
+                   f->centre_count);
+    GNOMON_FAIL_IF(f->centres == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("functions.centres") " is NULL; gnomon_lsh_train makes them");
+    GNOMON_FAIL_IF(f->count != 1, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("functions.count") " is %" PRId64 "; of %s it must be 1", f->count,
+                   row->name);
+    GNOMON_FAIL_IF(!gnomon_mul(f->centre_count, f->dim, &numbers), ctx, GNOMON_ERROR_OVERFLOW,
+                   "%" PRId64 " centres of %" PRId64 " coordinates are more than can be counted",
+                   f->centre_count, f->dim);
+    for (int64_t i = 0; i < numbers; i++)
+        GNOMON_FAIL_IF(!isfinite(f->centres[i]), ctx, GNOMON_ERROR_NONFINITE,
+                       GNOMON_ARG("functions.centres") " has NaN or infinity in row " GNOMON_AT_ROW
+                                                       "%" PRId64 ", column " GNOMON_AT_COL
+                                                       "%" PRId64,
+                       i / f->dim, i % f->dim);
+    return GNOMON_OK;
+}
+
 static gnomon_status check_functions(gnomon_context *ctx, const gnomon_lsh_functions *f)
 {
     GNOMON_TRY(check_family(ctx, f));
@@ -83,7 +114,7 @@ static gnomon_status check_functions(gnomon_context *ctx, const gnomon_lsh_funct
     GNOMON_FAIL_IF(
         f->descriptor && f->descriptor->kind == GNOMON_KRONECKER, ctx, GNOMON_ERROR_ARGUMENT,
         GNOMON_ARG("functions.descriptor.kind") " is kronecker; it must be a simple kind or block");
-    return GNOMON_OK;
+    return check_centres(ctx, f);
 }
 
 static gnomon_status make_operator(gnomon_context *ctx, gnomon_hasher *h)
@@ -156,6 +187,7 @@ void gnomon_hasher_destroy(gnomon_hasher *hasher)
     gnomon_operator_destroy(hasher->op);
     free(hasher->offset);
     free(hasher->bit);
+    free(hasher->centres);
     free(hasher);
 }
 
@@ -168,6 +200,8 @@ gnomon_status gnomon_lsh_collision(gnomon_context *ctx, const gnomon_lsh_functio
     GNOMON_TRY(GNOMON_COPY_OPTIONS(ctx, "functions", gnomon_lsh_functions, given, &functions));
     GNOMON_TRY(check_family(ctx, &functions));
     const gnomon_family_row *row = gnomon_family_row_of(functions.family);
+    GNOMON_FAIL_IF(row->collision == NULL, ctx, GNOMON_ERROR_UNSUPPORTED,
+                   "how often %s brings two points together depends on its centres", row->name);
     const double most = gnomon_family_most(row, functions.dim);
     GNOMON_FAIL_IF(!(row->most > 0) && functions.dim < 1, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("functions.dim") " is %" PRId64 "; it must be at least 1",

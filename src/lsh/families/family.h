@@ -22,7 +22,8 @@ typedef struct gnomon_family_row {
     const char *refusal;   /* of the other form: what stands behind "is dense; " or "is sparse; " */
     bool width;            /* parameters: w, */
     bool sides;            /* directions per function, */
-    bool directions;       /* of an operator */
+    bool directions;       /* of an operator, */
+    gnomon_metric centres; /* trained centres, nearest by this metric: one function, one table. 0 */
     bool any_dim;          /* members are any numbers: dim may be beyond 2^56 */
     int others;            /* other values a function has, for probes */
     int products;          /* numbers that a function's value is made of, of 4 bytes; times sides */
@@ -40,7 +41,8 @@ typedef struct gnomon_family_row {
                              const gnomon_points *points, int64_t first, int64_t n, void *products);
     /* Values of the batch's point, and other values where those are wanted, from 'at' on. */
     void (*hash)(const gnomon_hash_batch *b, int64_t point, int64_t at);
-    /* How often one function brings two points at this distance together. */
+    /* How often one function brings two points at this distance together. NULL: that depends on the
+     * data. */
     double (*collision)(const gnomon_lsh_functions *f, double distance);
     /* What fp32 sums that are off by 'error', as a share of the longest point's length, may take
      * from that. NULL: nothing. */

@@ -7,4 +7,6 @@
     ROW(CROSS_POLYTOPE, cross_polytope) \
     ROW(BIT_SAMPLING, bit_sampling)     \
     ROW(MINHASH, minhash)               \
-    ROW(ICWS, icws)
+    ROW(ICWS, icws)                     \
+    ROW(KMEANS, kmeans)                 \
+    ROW(SPHERICAL_KMEANS, spherical_kmeans)

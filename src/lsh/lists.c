@@ -1,0 +1,133 @@
+/* Queries of an index by trained centres, many at a time: each list's points are held against all
+ * queries that ask for it, by the filter of exact search. */
+#include "lsh/lists.h"
+#include "base/arithmetic.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "kernels.h"
+#include "points/view.h"
+#include "search/centre.h"
+#include "search/scan.h"
+
+#include <string.h>
+
+bool gnomon_lists_pay(const gnomon_lsh *index, int64_t queries, int64_t each)
+{
+    enum { ASKED = 4 }; /* points are packed for the filter: a few distances' time each */
+    return queries > 1 && queries * each >= ASKED * index->hasher->f.centre_count;
+}
+
+/* Where the lists' points of a block lie. */
+typedef struct placing {
+    const gnomon_lsh *index;
+    const gnomon_search *search;
+    int64_t *first, *rows_of, *entry; /* a list: its first place, its rows here, its next entry */
+    int64_t *end;                     /* of its entries */
+    uint32_t *rows;
+    uint32_t *places; /* a row's; NULL: not wanted */
+} placing;
+
+static void find_lists(placing *p)
+{
+    const gnomon_table *t = &p->index->tables[0];
+    const uint64_t multiplier = gnomon_key_multiplier(0);
+    for (int64_t l = 0; l < p->index->hasher->f.centre_count; l++) {
+        const int64_t b = gnomon_table_find(t, gnomon_key_of((uint64_t)l * multiplier, 0));
+        p->entry[l] = b < 0 ? 0 : t->first[b];
+        p->end[l] = b < 0 ? 0 : t->first[b + 1];
+    }
+}
+
+/* Ids ascend in a list, as blocks do. */
+static void place_block(placing *p, const gnomon_lsh_block *b)
+{
+    const uint32_t *ids = p->index->tables[0].ids;
+    const int64_t lists = p->index->hasher->f.centre_count, end = b->first + b->points.rows;
+    int64_t at = 0;
+    for (int64_t l = 0; l < lists; l++) {
+        int64_t *e = &p->entry[l];
+        p->first[l] = at;
+        for (; *e < p->end[l] && ids[*e] < end; ++*e) {
+            if (gnomon_lsh_is_gone(p->index, ids[*e]) ||
+                !gnomon_search_allows(&p->search->options, ids[*e]))
+                continue;
+            const uint32_t row = (uint32_t)(ids[*e] - b->first);
+            if (p->places != NULL) p->places[row] = (uint32_t)at;
+            p->rows[at++] = row;
+        }
+        p->rows_of[l] = at - p->first[l];
+        for (; at % GNOMON_LANES != 0; at++)
+            p->rows[at] = p->rows[at - 1];
+    }
+    p->first[lists] = at;
+}
+
+/* The places of the queries' own points; -1 stands for none. */
+static void place_selves(const placing *p, const gnomon_lsh_block *b, int64_t first, int64_t n,
+                         uint32_t *self)
+{
+    for (int64_t q = 0; q < n; q++) {
+        const int64_t row = p->search->options.exclude + first + q - b->first;
+        self[q] = row >= 0 && row < b->points.rows ? p->places[row] : UINT32_MAX;
+    }
+}
+
+static gnomon_status scan_blocks(gnomon_search *part, placing *p, int64_t first, uint32_t *self,
+                                 gnomon_scan_lists *lists)
+{
+    const gnomon_lsh *index = p->index;
+    find_lists(p);
+    for (int64_t i = 0; i < index->block_count; i++) {
+        const gnomon_lsh_block *b = &index->blocks[i];
+        if (p->places != NULL) memset(p->places, 0xFF, (size_t)b->points.rows * sizeof *p->places);
+        place_block(p, b);
+        if (self != NULL) place_selves(p, b, first, part->count, self);
+        part->base = b->first;
+        GNOMON_TRY(gnomon_scan_lists_of(part, &b->points, lists));
+    }
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gnomon_search *search,
+                                int64_t first, int64_t n, const int32_t *asked, int64_t each,
+                                int64_t *candidates, int64_t *verified)
+{
+    const int64_t lists = index->hasher->f.centre_count;
+    const int64_t room = index->points + lists * GNOMON_LANES;
+    const bool selves = search->options.exclude >= 0;
+    placing p = {.index = index, .search = search};
+    uint32_t *self = NULL;
+    GNOMON_TRY(gnomon_centre_estimate(search, &index->blocks[0].points));
+    gnomon_search part = *search;
+    part.queries = gnomon_rows(&search->queries, first, n);
+    part.nearest = search->nearest + first;
+    part.count = n;
+    part.compared = part.verified = 0;
+    gnomon_status status = gnomon_alloc(ctx, 4 * lists + 1, sizeof *p.first, "lists", &p.first);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(ctx, room, sizeof *p.rows, "points of lists", &p.rows);
+    if (status == GNOMON_OK && selves)
+        status = gnomon_alloc(ctx, index->points, sizeof *p.places, "points of lists", &p.places);
+    if (status == GNOMON_OK && selves)
+        status = gnomon_alloc(ctx, n, sizeof *self, "points of lists", &self);
+    if (status == GNOMON_OK) {
+        p.rows_of = p.first + lists + 1;
+        p.entry = p.rows_of + lists;
+        p.end = p.entry + lists;
+        gnomon_scan_lists all = {.count = lists,
+                                 .first = p.first,
+                                 .rows_of = p.rows_of,
+                                 .rows = p.rows,
+                                 .asked = asked,
+                                 .each = each,
+                                 .self = self};
+        status = scan_blocks(&part, &p, first, self, &all);
+    }
+    *candidates = part.compared;
+    *verified = part.verified;
+    gnomon_free(ctx, p.first);
+    gnomon_free(ctx, p.rows);
+    gnomon_free(ctx, p.places);
+    gnomon_free(ctx, self);
+    return status;
+}

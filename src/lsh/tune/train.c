@@ -1,0 +1,163 @@
+/* Centres of k-means: Lloyd's iterations on some of the points (Lloyd 1982; for cosine Dhillon &
+ * Modha 2001). Assignments are exact searches and sums are of fp64 in the order of the points, so
+ * that the centres are the same on every machine. */
+#include "base/arithmetic.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "kernels.h"
+#include "lsh/families/family.h"
+#include "lsh/tune/tune.h"
+#include "points/view.h"
+#include "search/state.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { EACH = 64, ROUNDS = 8 }; /* points a centre, iterations */
+
+typedef struct training {
+    gnomon_context *ctx;
+    const gnomon_search_kernels *kernels;
+    gnomon_metric metric;
+    const gnomon_matrix *points; /* the sample's */
+    int64_t count;
+    float *centres;
+    gnomon_neighbors nearest;
+    int64_t *first, *members; /* a centre's points: members[first[c]] ... */
+    double *sums;             /* a worker's: twice dim */
+} training;
+
+static void gather(training *t)
+{
+    const int64_t n = t->points->rows;
+    memset(t->first, 0, (size_t)(t->count + 1) * sizeof *t->first);
+    for (int64_t i = 0; i < n; i++)
+        t->first[t->nearest.ids[i] + 1]++;
+    for (int64_t c = 0; c < t->count; c++)
+        t->first[c + 1] += t->first[c];
+    for (int64_t i = n - 1; i >= 0; i--) /* each ends where its members begin */
+        t->members[--t->first[t->nearest.ids[i] + 1]] = i;
+    memmove(t->first, t->first + 1, (size_t)t->count * sizeof *t->first);
+    t->first[t->count] = n;
+}
+
+/* The mean of a centre's points; one whose points cancel each other stays. */
+static void move_centre(void *arg, int64_t c, int worker)
+{
+    training *t = arg;
+    const int64_t dim = t->points->cols, begin = t->first[c], end = t->first[c + 1];
+    double *sum = t->sums + worker * 2 * dim, *x = sum + dim;
+    if (begin == end) return;
+    memset(sum, 0, (size_t)dim * sizeof *sum);
+    for (int64_t e = begin; e < end; e++) {
+        const int64_t i = t->members[e];
+        double factor = 1 / (double)(end - begin);
+        if (t->metric == GNOMON_COSINE) factor *= gnomon_inverse_norm(t->kernels, t->points, i);
+        t->kernels->to_f64(gnomon_row_at(t->points, i), t->points->dtype, t->points->col_stride,
+                           dim, x);
+        for (int64_t j = 0; j < dim; j++)
+            sum[j] += x[j] * factor;
+    }
+    for (int64_t j = 0; j < dim; j++)
+        t->centres[c * dim + j] = (float)fmin(fmax(sum[j], -FLT_MAX), FLT_MAX);
+}
+
+static void take_point(training *t, int64_t c, int64_t i)
+{
+    const int64_t dim = t->points->cols;
+    t->kernels->to_f64(gnomon_row_at(t->points, i), t->points->dtype, t->points->col_stride, dim,
+                       t->sums);
+    for (int64_t j = 0; j < dim; j++)
+        t->centres[c * dim + j] = (float)fmin(fmax(t->sums[j], -FLT_MAX), FLT_MAX);
+}
+
+/* Centres without points move to those that are farthest from their own, one each. */
+static void fill_empty(training *t)
+{
+    double *far = t->nearest.distances;
+    for (int64_t c = 0; c < t->count; c++) {
+        if (t->first[c] < t->first[c + 1]) continue;
+        int64_t best = 0;
+        for (int64_t i = 1; i < t->points->rows; i++)
+            if (far[i] > far[best]) best = i;
+        if (!(far[best] > 0)) return; /* there are no more places than centres */
+        take_point(t, c, best);
+        far[best] = 0;
+    }
+}
+
+static gnomon_status iterate(training *t)
+{
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    const gnomon_matrix base =
+        gnomon_matrix_rowmajor(t->centres, GNOMON_F32, t->count, t->points->cols);
+    o.metric = t->metric;
+    o.k = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        t->nearest = (gnomon_neighbors){.struct_size = sizeof t->nearest};
+        GNOMON_TRY(gnomon_neighbors_exact(t->ctx, &base, t->points, &o, &t->nearest));
+        gather(t);
+        gnomon_parallel(t->ctx, t->count, move_centre, t);
+        fill_empty(t);
+        gnomon_neighbors_free(t->ctx, &t->nearest);
+        GNOMON_TRY(gnomon_progress(t->ctx, "training", round + 1, ROUNDS));
+    }
+    return GNOMON_OK;
+}
+
+static gnomon_status train(training *t)
+{
+    gnomon_context *ctx = t->ctx;
+    const int64_t numbers = gnomon_times(gnomon_context_threads(ctx), 2 * t->points->cols);
+    gnomon_status status =
+        gnomon_alloc(ctx, t->count + 1, sizeof *t->first, "centres' points", &t->first);
+    if (status == GNOMON_OK)
+        status =
+            gnomon_alloc(ctx, t->points->rows, sizeof *t->members, "centres' points", &t->members);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(ctx, numbers, sizeof *t->sums, "sums of points", &t->sums);
+    for (int64_t c = 0; c < t->count && status == GNOMON_OK; c++)
+        take_point(t, c, c); /* the sample is in a random order */
+    if (status == GNOMON_OK) status = iterate(t);
+    gnomon_free(ctx, t->first);
+    gnomon_free(ctx, t->members);
+    gnomon_free(ctx, t->sums);
+    return status;
+}
+
+gnomon_status gnomon_lsh_train(gnomon_context *ctx, gnomon_lsh_family family,
+                               const gnomon_matrix *points, int64_t count, uint64_t seed,
+                               float *centres)
+{
+    GNOMON_NEED(NULL, ctx, "ctx");
+    GNOMON_NEED(ctx, centres, "centres");
+    GNOMON_TRY(gnomon_lsh_check_device(ctx));
+    const gnomon_family_row *row = gnomon_family_row_of(family);
+    GNOMON_FAIL_IF(row == NULL || row->centres == 0, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("family") " is %s; it must be k-means or spherical-k-means",
+                   gnomon_lsh_family_name(family));
+    const gnomon_points all = {points, NULL};
+    GNOMON_NEED(ctx, points, "points");
+    GNOMON_TRY(gnomon_points_check(ctx, &all, "points"));
+    GNOMON_FAIL_IF(count < 2 || count > GNOMON_LSH_MOST_CENTRES || count > points->rows, ctx,
+                   GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("count") " is %" PRId64 "; it must be 2 to 65536, and at most the "
+                                       "%" PRId64 " points",
+                   count, points->rows);
+    GNOMON_TRY(gnomon_check_rows(ctx, points, "points", 0));
+    gnomon_some_points some;
+    const int64_t most = count * EACH;
+    GNOMON_TRY(gnomon_some_points_draw(ctx, &all, seed, 0, gnomon_min(points->rows, most), &some));
+    training t = {.ctx = ctx,
+                  .kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search,
+                  .metric = row->centres,
+                  .points = some.points.dense,
+                  .count = count,
+                  .centres = centres};
+    const gnomon_status status = train(&t);
+    gnomon_some_points_free(ctx, &some);
+    return status;
+}
