@@ -132,7 +132,7 @@ GNOMON_API gnomon_status gnomon_lsh_collision(gnomon_context *ctx,
 
 /* Trains centres for k-means or spherical-k-means on points (n x dim, of any type and strides, in
  * host memory), n >= count: count x dim numbers of fp32, row-major, to 'centres'. Lloyd's
- * iterations on at most 64 points a centre, which the seed chooses, begin with some of these; a
+ * iterations on at most 32 points a centre, which the seed chooses, begin with some of these; a
  * centre that no point is nearest to moves to the point that is farthest from its own.
  * spherical-k-means divides points by their norms. Sums are of fp64 in a fixed order: the centres
  * depend on family, points, count and seed alone. On the CPU.

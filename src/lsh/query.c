@@ -30,6 +30,7 @@ typedef struct finder {
     gnomon_prober prober;
     void *prober_memory;
     double *f64; /* the query, two numbers per coordinate */
+    bool f32;    /* fp32 tells of some points that they are too far */
     int64_t buckets, seen, verified, exact;
     int64_t step, traced, noted, coded, sampled; /* a trace's: of this query */
 } finder;
@@ -392,13 +393,27 @@ static void ask_for(const finding *f, int64_t id)
         __builtin_prefetch(row + at);
 }
 
+/* Whether fp32 tells that a point is farther than what is found so far. */
+static bool surely_farther(const finding *f, const finder *w, int64_t query, int64_t id)
+{
+    const gnomon_search *s = f->search;
+    const double least = s->options.k == 0 ? s->limit : gnomon_nearest_farthest(&s->nearest[query]);
+    if (!w->f32 || !(least < INFINITY)) return false;
+    const gnomon_lsh_block *b = gnomon_lsh_block_of(f->index, id);
+    if (b->points.dtype != GNOMON_F32 || b->points.col_stride != 1) return false;
+    const float sum = s->kernels->differences_f32(
+        gnomon_row_at(&s->queries, query), gnomon_row_at(&b->points, id - b->first), s->cols);
+    return (double)sum > gnomon_least_f32(s->cols, least) && sum < INFINITY;
+}
+
 /* Verifies one point; with a radius hits gather at the front of 'hits'. */
 static void verify(const finding *f, finder *w, int64_t query, gnomon_query ready, int64_t id,
                    int64_t *hits)
 {
     gnomon_search *s = f->search;
-    const gnomon_ranked point = {key_of(f, query, ready, id), id};
     w->verified++;
+    if (surely_farther(f, w, query, id)) return;
+    const gnomon_ranked point = {key_of(f, query, ready, id), id};
     if (s->options.k > 0)
         gnomon_nearest_offer(&s->nearest[query], point);
     else if (point.key <= s->limit)
@@ -489,6 +504,9 @@ static gnomon_status open_finder(finding *f, finder *w)
     if (gnomon_metric_row_of(index->options.metric)->key != NULL && !gnomon_lsh_is_sparse(index))
         GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, f->search->cols), sizeof *w->f64, "a query",
                                 &w->f64));
+    const gnomon_matrix *m = &f->search->queries;
+    w->f32 = index->options.metric == GNOMON_L2 && w->f64 != NULL && m->dtype == GNOMON_F32 &&
+             m->col_stride == 1;
     return GNOMON_OK;
 }
 

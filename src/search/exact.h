@@ -16,4 +16,8 @@ double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const g
 void gnomon_exact_keys(const gnomon_search *search, gnomon_query query, const gnomon_matrix *base,
                        const int64_t *rows, int64_t count, double *keys);
 
+/* The sum of squares in fp32, of differences_f32, above which an L2 key is surely above 'key'; one
+ * that is infinite tells nothing. */
+double gnomon_least_f32(int64_t cols, double key);
+
 #endif

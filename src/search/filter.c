@@ -96,11 +96,41 @@ void gnomon_filter_prepare(const gnomon_search *s, int64_t query, int64_t steps,
     filter->whole = whole && sane ? above(m) : INFINITY;
 }
 
+enum { ROUNDED = 256 }; /* coordinates at a time */
+
+/* Coordinates as multiples of the scale, at most 'limit' of them; the squares of what that takes.
+ * Adding 1.5 * 2^52 rounds, without a call. The scale is rounded too: the largest may come out one
+ * too large. */
+static double round_some(const float *x, int64_t count, double inverse, double scale, double limit,
+                         int32_t *whole)
+{
+    enum { CHAINS = 4 };
+    double lost[CHAINS] = {0};
+    for (int64_t j = 0; j < count; j++) {
+        double y = ((double)x[j] * inverse + 0x1.8p52) - 0x1.8p52;
+        y = y > limit ? limit : y;
+        y = y < -limit ? -limit : y;
+        whole[j] = (int32_t)y;
+    }
+    int64_t j = 0;
+    for (; j + CHAINS <= count; j += CHAINS) {
+        for (int c = 0; c < CHAINS; c++) {
+            const double rest = (double)x[j + c] - whole[j + c] * scale;
+            lost[c] += rest * rest;
+        }
+    }
+    for (; j < count; j++) {
+        const double rest = (double)x[j] - whole[j] * scale;
+        lost[0] += rest * rest;
+    }
+    return lost[0] + lost[1] + lost[2] + lost[3];
+}
+
 void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most,
                          const gnomon_quads *quads, const gnomon_filter_query *facts,
                          gnomon_filter *filter, uint32_t *out)
 {
-    const int64_t each = 32 / bits, words = gnomon_filter_words(quads, steps, bits);
+    const int64_t words = gnomon_filter_words(quads, steps, bits);
     memset(out, 0, (size_t)words * sizeof *out);
     int32_t sum = 0;
     float peak = 0;
@@ -109,17 +139,20 @@ void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most
     const bool fits = facts->whole && peak <= (float)most;
     const bool told = peak > 0x1p-80f && peak < 0x1p80f;
     const double scale = fits ? 1 : told ? (double)(float)((double)peak / most) : 0;
+    const double inverse = scale > 0 ? 1 / scale : 0, limit = most;
     double lost = 0;
-    for (int64_t j = 0; j < steps; j++) {
-        /* the scale is rounded too: the largest may come out one too large. Adding 1.5 * 2^52
-         * rounds, without a call. */
-        double x = scale > 0 ? ((double)centred[j] / scale + 0x1.8p52) - 0x1.8p52 : 0;
-        x = x > most ? most : x < -most ? -most : x;
-        const int32_t whole = (int32_t)x;
-        const double rest = (double)centred[j] - whole * scale;
-        lost += rest * rest;
-        sum += whole;
-        out[j / each] |= ((uint32_t)whole & ((1u << bits) - 1)) << (j % each * bits);
+    int32_t whole[ROUNDED];
+    for (int64_t first = 0; first < steps; first += ROUNDED) {
+        const int64_t count = steps - first < ROUNDED ? steps - first : ROUNDED;
+        lost += round_some(centred + first, count, inverse, scale, limit, whole);
+        for (int64_t j = 0; j < count; j++)
+            sum += whole[j];
+        if (bits == 8)
+            for (int64_t j = 0; j < count; j++)
+                ((int8_t *)out)[first + j] = (int8_t)whole[j];
+        else
+            for (int64_t j = 0; j < count; j++)
+                ((int16_t *)out)[first + j] = (int16_t)whole[j];
     }
     if (bits == 8) filter->start = -quads->shift * sum;
     lost = sqrt(lost) * (1 + 0x1p-20);

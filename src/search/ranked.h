@@ -4,6 +4,7 @@
 #ifndef GNOMON_SEARCH_RANKED_H
 #define GNOMON_SEARCH_RANKED_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,6 +24,12 @@ typedef struct gnomon_nearest {
     gnomon_ranked *heap; /* k places */
     int64_t k, count;
 } gnomon_nearest;
+
+/* The key beyond which a point is none of them. */
+static inline double gnomon_nearest_farthest(const gnomon_nearest *nearest)
+{
+    return nearest->count < nearest->k ? INFINITY : nearest->heap[0].key;
+}
 
 void gnomon_nearest_offer(gnomon_nearest *nearest, gnomon_ranked point);
 

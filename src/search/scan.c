@@ -591,17 +591,7 @@ static void scan_bits(worker *w, int64_t place, int64_t end)
 static double farthest(const worker *w, int64_t q)
 {
     const gnomon_search *s = w->c->s;
-    if (s->options.k == 0) return s->limit;
-    const gnomon_nearest *n = &w->nearest[q];
-    return n->count < n->k ? INFINITY : n->heap[0].key;
-}
-
-/* The sum of squares in fp32 above which a key is surely above 'key'. Terms are not negative, so
- * that the error is the number of roundings' share of the sum, and what underflows. */
-static double least_f32(const gnomon_search *s, double key)
-{
-    const double d = (double)s->cols, gamma = 1.01 * (2 * d / 16 + 32) * 0x1p-24;
-    return key * key * (1 + gamma) + d * 0x1p-140;
+    return s->options.k == 0 ? s->limit : gnomon_nearest_farthest(&w->nearest[q]);
 }
 
 /* Few queries, or l1: every pair in fp64, or those that fp32 can't tell to be too far. */
@@ -618,7 +608,7 @@ static void scan_direct(worker *w, int64_t place, int64_t end, int number)
         const gnomon_query query = gnomon_query_for(s, c->query + w->query + q, base, w->own->f64);
         const float *from_f32 = gnomon_row_at(asked, c->query + w->query + q);
         const uint32_t self = w->filters[q].self;
-        double least = scan_base ? least_f32(s, farthest(w, q)) : INFINITY;
+        double least = scan_base ? gnomon_least_f32(s->cols, farthest(w, q)) : INFINITY;
         for (int64_t p = place; p < end; p++) {
             const int64_t row = row_of(c, p);
             if (scan_base) {
@@ -636,7 +626,7 @@ static void scan_direct(worker *w, int64_t place, int64_t end, int number)
             if (!(fabs(key) < 0x1p490)) refuse(w->c, row);
             if ((uint32_t)p == self) continue;
             collect(w, q, (gnomon_ranked){key, c->first_id + row});
-            if (scan_base) least = least_f32(s, farthest(w, q));
+            if (scan_base) least = gnomon_least_f32(s->cols, farthest(w, q));
         }
     }
 }

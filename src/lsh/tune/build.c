@@ -52,6 +52,11 @@ static int64_t cheapest(const gnomon_tuning *t, const gnomon_ways *ways, int att
     return best;
 }
 
+bool gnomon_tuning_promises(const gnomon_tuning *t)
+{
+    return cheapest(t, &t->ways, 0, false) >= 0;
+}
+
 /* What the test takes with true neighbours that are not known yet. */
 static double test_cost(const gnomon_tuning *t, const gnomon_way *w)
 {
@@ -78,7 +83,7 @@ static gnomon_status use_quicker(gnomon_tuning *t)
 static bool same_shape(const gnomon_lsh_trial *a, const gnomon_lsh_trial *b)
 {
     return a->family == b->family && a->width == b->width && a->functions == b->functions &&
-           a->fine == b->fine && a->tables == b->tables;
+           a->fine == b->fine && a->tables == b->tables && a->centres == b->centres;
 }
 
 /* ---- building ---- */
@@ -154,7 +159,7 @@ static gnomon_status measure(building *s, const gnomon_way *w)
     if (codes) lend_codes(t, s->index);
     if (status == GNOMON_OK)
         status =
-            gnomon_tuning_add_ways(t, &w->from, s->index, &params,
+            gnomon_tuning_add_ways(t, &w->from, s->index->hasher, s->index->depth, &params,
                                    info.table_bytes + info.other_bytes, queries, &trace, &s->ways);
     gnomon_free(t->ctx, trace.candidates);
     gnomon_free(t->ctx, trace.share);
@@ -267,6 +272,16 @@ static gnomon_status tell(building *s)
     return GNOMON_OK;
 }
 
+/* Those of lists were measured on all points. */
+static gnomon_status take_ways(building *s, const gnomon_way *w)
+{
+    const gnomon_ways *tried = &s->t->ways;
+    for (int64_t i = 0; i < tried->count; i++)
+        if (same_shape(&tried->way[i].trial, &w->trial))
+            GNOMON_TRY(gnomon_tuning_add_way(s->t->ctx, &s->ways, &tried->way[i]));
+    return GNOMON_OK;
+}
+
 /* Builds a shape in the place of another, and measures its ways. */
 static gnomon_status measure_way(building *s, const gnomon_way *w)
 {
@@ -274,7 +289,7 @@ static gnomon_status measure_way(building *s, const gnomon_way *w)
     s->index = NULL;
     s->ways.count = 0;
     GNOMON_TRY(build(s->t, w, &s->index));
-    return measure(s, w);
+    return s->index->hasher->centres != NULL ? take_ways(s, w) : measure(s, w);
 }
 
 /* Two levels are taken only where they measure better than the best of one on all points. */

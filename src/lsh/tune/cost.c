@@ -6,6 +6,8 @@
 #include "metric/metric.h"
 #include "search/form.h"
 
+#include <math.h>
+
 static const double per_product = 0.013;       /* a coordinate and function, among many queries */
 static const double per_cauchy_product = 0.12; /* with making the entries */
 static const double per_value = 10;            /* a function's value and what it could be instead */
@@ -13,11 +15,14 @@ static const double per_member_hash = 11;
 static const double per_bucket = 220; /* with choosing it */
 static const double per_candidate = 3;
 static const double per_code = 6, per_code_byte = 0.1; /* with choosing the nearest */
+/* Of lists: a query's coordinate, made ready for the filter; a list; and how many points pass. */
+static const double per_asked = 5, per_list = 200, passed_per_neighbour = 4, passed = 20;
 
 /* What comes before queries, from processor times of the steps of tuning on clusters and images. */
 static const double per_built_product = 0.035, per_built_value = 8;
 static const double per_place = 80; /* a point's in a table, with sorting */
 static const double per_made_code = 100, per_coded_coordinate = 1.5;
+static const double trained = 6 * 32; /* points compared in training, a centre, at most */
 static const double per_ranked_code = 5, per_code_before = 0.2;    /* a true neighbour of a query */
 static const double per_trials = 4e8, per_trials_coordinate = 8e5; /* all shapes, some points */
 
@@ -52,8 +57,46 @@ static double hash_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, doubl
     return h->op ? product * (double)s->dim * (double)h->products : 0;
 }
 
+/* A pair of those that the filter of exact search compares. */
+static double pair_cost(const gnomon_lsh_sizes *s)
+{
+    return cost_of(&gnomon_metric_row_of(s->metric)->exact_cost, s);
+}
+
+int64_t gnomon_lsh_list_count(const gnomon_lsh_sizes *s)
+{
+    enum { LEAST = 32, UNIT = 16 }; /* points of a list, on average */
+    double count = 2 * sqrt((double)s->points);
+    count = fmin(fmin(count, (double)s->points / LEAST), GNOMON_LSH_MOST_CENTRES);
+    return count < UNIT ? 0 : (int64_t)count / UNIT * UNIT;
+}
+
+/* Training, and each point's list. */
+static double lists_build_cost(const gnomon_lsh_sizes *s, double centres)
+{
+    const double compared = fmin(6 * (double)s->points, trained * centres) + (double)s->points;
+    return compared * (centres * pair_cost(s) + per_asked * (double)s->dim);
+}
+
+/* Centres and the lists' points are compared as by exact search; of few points, as of many, some
+ * pass the filter. */
+static double lists_query_cost(const gnomon_lsh_sizes *s, double centres, double lists,
+                               double candidates)
+{
+    const double pass = fmin(candidates, passed_per_neighbour * (double)s->k + passed);
+    const double compared = centres + (s->k > 0 ? candidates : 0);
+    return compared * pair_cost(s) + 2 * per_asked * (double)s->dim + per_list * lists +
+           gnomon_lsh_verify_cost(s) * (s->k > 0 ? pass : candidates);
+}
+
+double gnomon_lsh_lists_cost(const gnomon_lsh_sizes *s)
+{
+    return lists_build_cost(s, (double)gnomon_lsh_list_count(s));
+}
+
 double gnomon_lsh_build_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, int64_t tables)
 {
+    if (h->centres != NULL) return lists_build_cost(s, (double)h->f.centre_count);
     return (double)s->points * (hash_cost(s, h, per_built_product) +
                                 per_built_value * (double)h->f.count + per_place * (double)tables);
 }
@@ -75,6 +118,8 @@ double gnomon_lsh_trials_cost(const gnomon_lsh_sizes *s)
 double gnomon_lsh_query_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double buckets,
                              double candidates, int64_t codes, double verified)
 {
+    if (h->centres != NULL)
+        return lists_query_cost(s, (double)h->f.centre_count, buckets, candidates);
     double cost = hash_cost(s, h, per_product) + per_value * (double)h->f.count +
                   per_bucket * buckets + per_candidate * candidates +
                   gnomon_lsh_verify_cost(s) * verified;

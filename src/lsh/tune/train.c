@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { EACH = 64, ROUNDS = 8 }; /* points a centre, iterations */
+enum { EACH = 32, ROUNDS = 6 }; /* points a centre, iterations */
 
 typedef struct training {
     gnomon_context *ctx;

@@ -92,8 +92,10 @@ static gnomon_status check_points(gnomon_context *ctx, gnomon_metric metric, con
 static gnomon_status measure_points(gnomon_tuning *t)
 {
     const gnomon_points *p = t->points;
-    t->sizes = (gnomon_lsh_sizes){
-        .metric = t->p.metric, .dim = gnomon_points_cols(p), .points = gnomon_points_rows(p)};
+    t->sizes = (gnomon_lsh_sizes){.metric = t->p.metric,
+                                  .dim = gnomon_points_cols(p),
+                                  .points = gnomon_points_rows(p),
+                                  .k = t->p.k};
     int64_t bytes;
     if (p->dense) {
         t->sizes.point = (double)(p->dense->cols * (int64_t)gnomon_dtype_size(p->dense->dtype));
@@ -133,15 +135,40 @@ static int64_t least_to_tell(const gnomon_tuning *t)
     return bet.won ? bet.count : 0;
 }
 
-/* Whether a search for an index is to begin, by what it costs at least: true neighbours of the
- * asked, codes, trials, and the first parts of the test. */
-static bool may_pay(const gnomon_tuning *t, int64_t asked, int64_t told)
+/* Whether this is to begin, which costs so much before any index is known: the test's first parts
+ * are still to come. */
+static bool may_pay(const gnomon_tuning *t, double cost, int64_t told)
 {
     const int64_t batch = gnomon_tuning_batch(t);
     const int64_t tested = (told + batch - 1) / batch * batch;
-    double cost = (double)asked * t->charge.exact + gnomon_lsh_trials_cost(&t->sizes);
-    if (t->has_codes) cost += gnomon_lsh_codes_cost(&t->sizes, asked, t->p.k + t->self);
     return t->p.slower || gnomon_lsh_may_pay(&t->charge, cost, (double)tested * t->charge.exact);
+}
+
+/* What trying hash functions costs that do not depend on the data. */
+static double functions_cost(const gnomon_tuning *t, int64_t asked)
+{
+    double cost = gnomon_lsh_trials_cost(&t->sizes);
+    if (t->has_codes) cost += gnomon_lsh_codes_cost(&t->sizes, asked, t->p.k + t->self);
+    return cost;
+}
+
+static gnomon_status try_functions(gnomon_tuning *t)
+{
+    if (t->p.k == 0) t->near = t->p.radius;
+    GNOMON_TRY(gnomon_tuning_sample_far(t));
+    /* neighbours at distance 0: a width by the others */
+    if (t->near == 0) t->near = t->far[t->far_count / 2] / 8;
+    if (gnomon_family_row_of(gnomon_metric_family(t->p.metric, 0))->width && !(t->near > 0))
+        return gnomon_tuning_use_exact(t, "all points tried are in one place");
+    t->captured[0] = 1;
+    if (t->has_codes) GNOMON_TRY(gnomon_tuning_encode(t));
+    return gnomon_tuning_try(t);
+}
+
+static gnomon_status use_sooner(gnomon_tuning *t)
+{
+    return gnomon_tuning_use_exact(
+        t, "exact search of so few queries is expected to end before tuning does");
 }
 
 static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
@@ -164,23 +191,19 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
     if (told == 0)
         return gnomon_tuning_use_exact(t,
                                        "there are too few points or queries to test an index by");
-    if (!may_pay(t, asked, told))
-        return gnomon_tuning_use_exact(
-            t, "exact search of so few queries is expected to end before tuning does");
+    const gnomon_lsh_family lists = gnomon_tuning_lists_family(t);
+    const double trials = lists ? gnomon_lsh_lists_cost(&t->sizes) : functions_cost(t, asked);
+    if (!may_pay(t, (double)asked * t->charge.exact + trials, told)) return use_sooner(t);
     t->out->asked = asked;
     GNOMON_TRY(gnomon_tuning_ask(t, 0, asked, &t->asked, &t->near));
     if (t->asked.offsets[asked] == 0)
         return gnomon_tuning_use_exact(t, "no query tried has a point within the radius");
-    if (t->p.k == 0) t->near = t->p.radius;
-    GNOMON_TRY(gnomon_tuning_sample_far(t));
-    /* neighbours at distance 0: a width by the others */
-    if (t->near == 0) t->near = t->far[t->far_count / 2] / 8;
-    if (gnomon_family_row_of(gnomon_metric_family(t->p.metric, 0))->width && !(t->near > 0))
-        return gnomon_tuning_use_exact(t, "all points tried are in one place");
-    t->captured[0] = 1;
-    if (t->has_codes) GNOMON_TRY(gnomon_tuning_encode(t));
-    GNOMON_TRY(gnomon_tuning_try(t));
-    return gnomon_tuning_build(t, out);
+    if (lists) GNOMON_TRY(gnomon_tuning_try_lists(t));
+    if (!lists || (t->p.family == 0 && !gnomon_tuning_promises(t))) {
+        if (lists && !may_pay(t, functions_cost(t, asked), told)) return use_sooner(t);
+        GNOMON_TRY(try_functions(t));
+    }
+    return t->out->exact ? GNOMON_OK : gnomon_tuning_build(t, out);
 }
 
 /* The trials that are shown: of each shape and number of tables the cheapest that reaches the
@@ -197,7 +220,7 @@ static gnomon_status report(gnomon_tuning *t)
             const gnomon_lsh_trial *w = &ways[end].trial, *b = &ways[best].trial;
             if (w->family != first->family || w->width != first->width ||
                 w->functions != first->functions || w->fine != first->fine ||
-                w->tables != first->tables || w->chosen > 0)
+                w->centres != first->centres || w->tables != first->tables || w->chosen > 0)
                 break;
             const bool does = w->recall >= t->p.recall, did = b->recall >= t->p.recall;
             if (does != did ? does : does ? w->cost < b->cost : w->recall > b->recall) best = end;
@@ -223,6 +246,7 @@ static void close_tuning(gnomon_tuning *t)
     gnomon_free(ctx, t->offsets);
     gnomon_free(ctx, t->ids);
     gnomon_free(ctx, t->ways.way);
+    gnomon_free(ctx, t->centres);
 }
 
 static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_guarantee *guarantee,

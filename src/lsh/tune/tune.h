@@ -60,6 +60,7 @@ typedef struct gnomon_lsh_sizes {
     int64_t dim;
     double point; /* bytes of a point; sets and sparse rows: mean members */
     int64_t points;
+    int64_t k;             /* neighbours asked for; 0: by radius */
     bool sparse;           /* rows for a metric that also takes dense ones */
     double shared, heavy;  /* see gnomon_sparse_shared */
     gnomon_form_work work; /* of sparse rows */
@@ -68,6 +69,9 @@ typedef struct gnomon_lsh_sizes {
 } gnomon_lsh_sizes;
 
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s);
+/* Lists of an index by trained centres: a query compares about as many centres as points then; 0:
+ * too few points. */
+int64_t gnomon_lsh_list_count(const gnomon_lsh_sizes *s);
 double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s);
 /* Of probing so many buckets with so many candidates, 'verified' of them. */
 /* Of building these tables, which a hasher's values are of. */
@@ -75,6 +79,8 @@ double gnomon_lsh_build_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, 
 /* Of making codes of all points, and of finding where the k true neighbours of each of so many
  * queries stand in their order. */
 double gnomon_lsh_codes_cost(const gnomon_lsh_sizes *s, int64_t queries, int64_t k);
+/* Of training centres, and finding all points' lists. */
+double gnomon_lsh_lists_cost(const gnomon_lsh_sizes *s);
 /* Of trying all shapes on some points. */
 double gnomon_lsh_trials_cost(const gnomon_lsh_sizes *s);
 double gnomon_lsh_query_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double buckets,

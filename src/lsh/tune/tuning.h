@@ -59,6 +59,7 @@ typedef struct gnomon_tuning {
     int64_t verified[GNOMON_TUNING_CHOICES];
     double captured[GNOMON_TUNING_CHOICES]; /* share of neighbours among so many nearest codes */
     gnomon_ways ways;                       /* all that were tried */
+    float *centres;                         /* that ways with lists point at; or NULL */
     gnomon_lsh_tuning *out;
 } gnomon_tuning;
 
@@ -81,15 +82,23 @@ gnomon_status gnomon_tuning_sample_far(gnomon_tuning *t);
 gnomon_status gnomon_tuning_encode(gnomon_tuning *t);
 
 /* ---- ways.c ---- */
-/* Fills ways: every shape, on some points with some of the asked. */
+/* Adds every shape of hash functions that do not depend on the data, on some points with some of
+ * the asked. */
 gnomon_status gnomon_tuning_try(gnomon_tuning *t);
-/* Adds a way for each step and choice of a trace by an index of this shape, with these parameters
- * but for what the steps count. */
+/* Adds a way for each step and choice of a trace by an index of this shape, whose hasher makes
+ * 'depth' values a table, with these parameters but for what the steps count. */
 gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
-                                     const gnomon_lsh *index,
+                                     const gnomon_hasher *hasher, int64_t depth,
                                      const gnomon_lsh_search_params *params, int64_t bytes,
                                      int64_t queries, const gnomon_lsh_trace *trace,
                                      gnomon_ways *ways);
+gnomon_status gnomon_tuning_add_way(gnomon_context *ctx, gnomon_ways *ways, const gnomon_way *way);
+
+/* ---- lists.c ---- */
+/* The family of inverted lists that these points and the guarantee allow; 0: none. */
+gnomon_lsh_family gnomon_tuning_lists_family(const gnomon_tuning *t);
+/* Adds its ways, measured on all points with all of the asked. */
+gnomon_status gnomon_tuning_try_lists(gnomon_tuning *t);
 
 /* Queries of a part of the test. */
 static inline int64_t gnomon_tuning_batch(const gnomon_tuning *t)
@@ -98,6 +107,8 @@ static inline int64_t gnomon_tuning_batch(const gnomon_tuning *t)
 }
 
 /* ---- build.c ---- */
+/* Whether a way is expected to meet the guarantee. */
+bool gnomon_tuning_promises(const gnomon_tuning *t);
 /* Builds and tests. *out is NULL when it gives up. */
 gnomon_status gnomon_tuning_build(gnomon_tuning *t, gnomon_lsh **out);
 

@@ -66,7 +66,7 @@ static gnomon_status choose_points(gnomon_tuning *t, int64_t queries)
 
 /* ---- ways ---- */
 
-static gnomon_status add_way(gnomon_context *ctx, gnomon_ways *ways, const gnomon_way *way)
+gnomon_status gnomon_tuning_add_way(gnomon_context *ctx, gnomon_ways *ways, const gnomon_way *way)
 {
     if (ways->count == ways->room) {
         const int64_t room = ways->room > 0 ? 2 * ways->room : 256;
@@ -120,21 +120,20 @@ static double mean_buckets(const gnomon_lsh_trace *trace, int64_t queries, int64
 }
 
 gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
-                                     const gnomon_lsh *index,
+                                     const gnomon_hasher *h, int64_t depth,
                                      const gnomon_lsh_search_params *params, int64_t bytes,
                                      int64_t queries, const gnomon_lsh_trace *trace,
                                      gnomon_ways *ways)
 {
-    const gnomon_hasher *h = index->hasher;
     const int64_t tables = params->tables;
     gnomon_hasher part = *h; /* that makes these tables' values alone */
-    part.f.count = tables * index->depth;
+    part.f.count = tables * depth;
     part.products = h->products / h->f.count * part.f.count;
     const double build = gnomon_lsh_build_cost(&t->sizes, &part, tables);
     for (int64_t s = 0; s < trace->steps; s++) {
         double candidates, few;
         mean_candidates(trace, queries, s, &candidates, &few);
-        for (int v = 0; v < (t->has_codes ? GNOMON_TUNING_CHOICES : 1); v++) {
+        for (int v = 0; v < (t->has_codes && !h->centres ? GNOMON_TUNING_CHOICES : 1); v++) {
             const bool ranked = v < trace->choices;
             gnomon_way w = {.from = *from, .build = build};
             mean_share(trace, queries, s, ranked ? v : 0, &w.trial.recall, &w.spread);
@@ -150,6 +149,7 @@ gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
             w.trial.family = from->functions.family;
             w.trial.width = from->functions.width;
             w.trial.sides = h->f.sides;
+            w.trial.centres = h->f.centre_count;
             w.trial.tables = tables;
             w.trial.functions = from->depth;
             w.trial.fine = from->fine;
@@ -158,7 +158,7 @@ gnomon_status gnomon_tuning_add_ways(gnomon_tuning *t, const gnomon_shape *from,
             w.trial.limit = trace->limits ? trace->step[s] : 0;
             w.trial.rerank = t->verified[v];
             w.trial.candidates = candidates;
-            GNOMON_TRY(add_way(t->ctx, ways, &w));
+            GNOMON_TRY(gnomon_tuning_add_way(t->ctx, ways, &w));
         }
     }
     return GNOMON_OK;
@@ -218,8 +218,8 @@ static gnomon_status try_trace(trying *y, const gnomon_shape *from, const gnomon
 {
     gnomon_tuning *t = y->t;
     GNOMON_TRY(gnomon_lsh_trace_queries(t->ctx, index, &y->queries, params, trace));
-    return gnomon_tuning_add_ways(t, from, index, params, memory_of(t, index, params->tables),
-                                  y->count, trace, &t->ways);
+    return gnomon_tuning_add_ways(t, from, index->hasher, index->depth, params,
+                                  memory_of(t, index, params->tables), y->count, trace, &t->ways);
 }
 
 /* The first 'tables' of an index in two levels: fine buckets, then coarse ones, until a limit of
@@ -361,7 +361,8 @@ static gnomon_status try_families(trying *y)
     const gnomon_lsh_guarantee *p = &y->t->p;
     for (int i = 0; gnomon_metric_family(p->metric, i) != 0; i++) {
         const gnomon_lsh_family family = gnomon_metric_family(p->metric, i);
-        if (p->family == 0 || p->family == family) GNOMON_TRY(try_family(y, family));
+        if (p->family != 0 && p->family != family) continue;
+        if (gnomon_family_row_of(family)->centres == 0) GNOMON_TRY(try_family(y, family));
     }
     return GNOMON_OK;
 }

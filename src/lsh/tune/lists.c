@@ -1,0 +1,160 @@
+/* Inverted lists as ways of an index: centres are trained, and where the asked queries' neighbours
+ * lie among the lists that each would probe tells recall and candidates for every number of probes,
+ * of all points. */
+#include "base/arithmetic.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "lsh/families/family.h"
+#include "lsh/tune/tuning.h"
+
+#include <math.h>
+
+enum { STEPS = 24 };
+
+/* Numbers of lists that a query probes. */
+static const int64_t probed[STEPS] = {1,  2,  3,  4,  5,  6,  7,  8,  10,  12,  14,  16,
+                                      20, 24, 28, 32, 40, 48, 64, 96, 128, 192, 256, 384};
+
+/* One number of lists. */
+typedef struct listing {
+    gnomon_tuning *t;
+    gnomon_shape shape;
+    gnomon_hasher *hasher;
+    int32_t *list;             /* a point's */
+    int32_t *order;            /* queries x lists: the nearest first */
+    int64_t *size;             /* a list's points */
+    int64_t *place;            /* of a list in a query's order */
+    float *candidates, *share; /* queries x steps, as a trace's */
+    int64_t steps;
+} listing;
+
+static gnomon_status find_lists(listing *l)
+{
+    gnomon_tuning *t = l->t;
+    const int64_t n = t->sizes.points, centres = l->shape.functions.centre_count;
+    const int64_t batch = gnomon_hasher_batch_points(t->ctx, 4, n);
+    for (int64_t at = 0; at < n; at += batch)
+        GNOMON_TRY(gnomon_hasher_lists(t->ctx, l->hasher, t->points, at, gnomon_min(batch, n - at),
+                                       1, l->list + at));
+    for (int64_t c = 0; c < centres; c++)
+        l->size[c] = 0;
+    for (int64_t i = 0; i < n; i++)
+        l->size[l->list[i]]++;
+    return gnomon_hasher_lists(t->ctx, l->hasher, &t->asked.some.points, 0, t->asked.some.count,
+                               centres, l->order);
+}
+
+/* What query q would find after each step. */
+static void follow(listing *l, int64_t q)
+{
+    const gnomon_tuning *t = l->t;
+    const gnomon_asked *a = &t->asked;
+    const int64_t centres = l->shape.functions.centre_count, least = t->p.k + t->self;
+    const int64_t begin = a->offsets[q], end = a->offsets[q + 1];
+    const int32_t *order = l->order + q * centres;
+    int64_t found = 0, candidates = 0, at = 0;
+    for (int64_t c = 0; c < centres; c++)
+        l->place[order[c]] = c;
+    for (int64_t s = 0; s < l->steps; s++) {
+        for (; at < probed[s]; at++)
+            candidates += l->size[order[at]];
+        found = 0;
+        for (int64_t j = begin; j < end; j++)
+            found += l->place[l->list[a->ids[j]]] < probed[s];
+        const bool few = t->p.k > 0 && candidates < least;
+        l->candidates[q * l->steps + s] = few ? -1 : (float)candidates;
+        l->share[q * l->steps + s] =
+            few || begin == end ? 1 : (float)((double)found / (double)(end - begin));
+    }
+}
+
+static int64_t bytes_of(const listing *l)
+{
+    const gnomon_lsh_functions *f = &l->shape.functions;
+    gnomon_table table = {.entries = l->t->sizes.points, .buckets = f->centre_count};
+    table.bits = gnomon_table_bits(table.buckets);
+    return gnomon_table_bytes(&table) + f->centre_count * f->dim * (int64_t)sizeof(float);
+}
+
+static gnomon_status measure(listing *l)
+{
+    gnomon_tuning *t = l->t;
+    const int64_t queries = t->asked.some.count;
+    GNOMON_TRY(find_lists(l));
+    for (int64_t q = 0; q < queries; q++)
+        follow(l, q);
+    const gnomon_lsh_trace trace = {.offsets = t->asked.offsets,
+                                    .ids = t->asked.ids,
+                                    .step = probed,
+                                    .steps = l->steps,
+                                    .choices = 1,
+                                    .candidates = l->candidates,
+                                    .share = l->share};
+    gnomon_lsh_search_params params = GNOMON_LSH_SEARCH_PARAMS_INIT;
+    params.tables = 1;
+    return gnomon_tuning_add_ways(t, &l->shape, l->hasher, 1, &params, bytes_of(l), queries, &trace,
+                                  &t->ways);
+}
+
+static gnomon_status reserve(listing *l)
+{
+    gnomon_context *ctx = l->t->ctx;
+    const int64_t queries = l->t->asked.some.count, centres = l->shape.functions.centre_count;
+    while (l->steps < STEPS && probed[l->steps] <= centres / 2)
+        l->steps++;
+    GNOMON_TRY(gnomon_alloc(ctx, l->t->sizes.points, sizeof *l->list, "points' lists", &l->list));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(queries, centres), sizeof *l->order, "lists in order",
+                            &l->order));
+    GNOMON_TRY(gnomon_alloc(ctx, centres, sizeof *l->size, "lists", &l->size));
+    GNOMON_TRY(gnomon_alloc(ctx, centres, sizeof *l->place, "lists", &l->place));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(queries, l->steps), sizeof *l->candidates,
+                            "candidates", &l->candidates));
+    return gnomon_alloc(ctx, gnomon_times(queries, l->steps), sizeof *l->share, "shares",
+                        &l->share);
+}
+
+static gnomon_status try_lists(gnomon_tuning *t, gnomon_lsh_family family, int64_t count)
+{
+    gnomon_context *ctx = t->ctx;
+    listing l = {.t = t, .shape = {.functions = GNOMON_LSH_FUNCTIONS_INIT, .depth = 1}};
+    gnomon_lsh_functions *f = &l.shape.functions;
+    f->family = family;
+    f->dim = t->sizes.dim;
+    f->count = 1;
+    f->seed = t->p.seed + 3; /* another order than the queries': centres begin with points */
+    f->centre_count = count;
+    f->centres = t->centres;
+    gnomon_status status =
+        gnomon_lsh_train(ctx, family, t->points->dense, count, f->seed, t->centres);
+    if (status == GNOMON_OK) status = gnomon_hasher_create(ctx, f, &l.hasher);
+    if (status == GNOMON_OK) status = reserve(&l);
+    if (status == GNOMON_OK) status = measure(&l);
+    gnomon_hasher_destroy(l.hasher);
+    gnomon_free(ctx, l.list);
+    gnomon_free(ctx, l.order);
+    gnomon_free(ctx, l.size);
+    gnomon_free(ctx, l.place);
+    gnomon_free(ctx, l.candidates);
+    gnomon_free(ctx, l.share);
+    return status;
+}
+
+gnomon_lsh_family gnomon_tuning_lists_family(const gnomon_tuning *t)
+{
+    if (t->points->dense == NULL || gnomon_lsh_list_count(&t->sizes) == 0)
+        return (gnomon_lsh_family)0;
+    for (int i = 0; gnomon_metric_family(t->p.metric, i) != 0; i++) {
+        const gnomon_lsh_family family = gnomon_metric_family(t->p.metric, i);
+        if (t->p.family != 0 && t->p.family != family) continue;
+        if (gnomon_family_row_of(family)->centres != 0) return family;
+    }
+    return (gnomon_lsh_family)0;
+}
+
+gnomon_status gnomon_tuning_try_lists(gnomon_tuning *t)
+{
+    const int64_t count = gnomon_lsh_list_count(&t->sizes);
+    GNOMON_TRY(gnomon_alloc(t->ctx, gnomon_times(count, t->sizes.dim), sizeof *t->centres,
+                            "centres", &t->centres));
+    return try_lists(t, gnomon_tuning_lists_family(t), count);
+}
