@@ -167,12 +167,14 @@ GNOMON_API void gnomon_hasher_destroy(gnomon_hasher *hasher);
  * pieces within the context's memory limit; the bits do not depend on pieces, threads or
  * instruction set.
  *
- * On a GPU points and values may be in its memory; p-stable-l1, icws and k-means are not supported.
- * For gaussian directions in either precision, bit-sampling and minhash the values are the CPU's,
- * bit for bit: values that rounding could change are computed again in the CPU's order of
- * additions. For other directions the products are those of gnomon_sketch on the GPU, whose last
- * bits may differ, and so about one value in 10^6. With device "auto" the GPU is used only if the
- * bits are the same, with a named device for all that it supports. Errors:
+ * On a GPU points and values may be in its memory; p-stable-l1, icws, k-means and spherical-k-means
+ * are not supported. For gaussian directions in either precision, bit-sampling and minhash the
+ * values are the CPU's, bit for bit: values that rounding could change are computed again in the
+ * CPU's order of additions. For other directions the products are those of gnomon_sketch on the
+ * GPU, whose last bits may differ, and so about one value in 10^6. With device "auto" the GPU is
+ * used only if the bits are the same, with a named device for all that it supports.
+ *
+ * Errors:
  *  - UNSUPPORTED: dense points for minhash
  *  - ARGUMENT, SHAPE, DTYPE, NONFINITE, DEVICE, MEMORY, CANCELLED
  * values is undefined after a failure. */

@@ -103,7 +103,8 @@ gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gn
     part.nearest = search->nearest + first;
     part.count = n;
     part.compared = part.verified = 0;
-    gnomon_status status = gnomon_alloc(ctx, 4 * lists + 1, sizeof *p.first, "lists", &p.first);
+    gnomon_status status = gnomon_alloc(ctx, gnomon_plus(gnomon_times(4, lists), 1),
+                                        sizeof *p.first, "lists", &p.first);
     if (status == GNOMON_OK)
         status = gnomon_alloc(ctx, room, sizeof *p.rows, "points of lists", &p.rows);
     if (status == GNOMON_OK && selves)

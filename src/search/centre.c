@@ -162,7 +162,7 @@ static int cheapest_bits(sampling *a, double peak, int most, bool fine, double *
     const gnomon_search *s = a->s;
     const gnomon_matrix *base = a->base;
     const int64_t count = a->count;
-    enum { FEW = 16, MANY = 64 };
+    enum { FEW = 16, MANY = 64, LEAST = 64 };
     /* of few neighbours twice as many are verified, before the limit is near them */
     const double d = (double)s->cols, k = (double)s->options.k;
     const double each = 40 + 0.4 * d;
@@ -175,7 +175,7 @@ static int cheapest_bits(sampling *a, double peak, int most, bool fine, double *
     const int most_of[WIDTHS] = {most, quads->most};
     double passing[WIDTHS];
     const int unasked = fine ? 16 : 32;
-    if (s->count < FEW || count < SAMPLE) return unasked;
+    if (s->count < FEW || count < LEAST) return unasked;
     /* the estimate takes time too */
     const double gain = (fine ? of_16 : of_32) - of_8, asking = ASKED * SAMPLE * d;
     if (k > 0 && k < MANY ? 2 * exact > gain : gain * (double)s->count < 4 * asking) return unasked;
