@@ -90,13 +90,14 @@ class Trial(c.Structure):
                 ("tables", c.c_int64), ("functions", c.c_int64), ("fine", c.c_int64),
                 ("probes", c.c_int64), ("rerank", c.c_int64), ("coarse", c.c_int64),
                 ("limit", c.c_int64), ("recall", c.c_double), ("candidates", c.c_double),
-                ("cost", c.c_double), ("bytes", c.c_int64), ("chosen", c.c_int)]
+                ("cost", c.c_double), ("bytes", c.c_int64), ("chosen", c.c_int), ("centres", c.c_int64)]
 
 
 class Functions(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("family", c.c_int), ("dim", c.c_int64),
                 ("count", c.c_int64), ("width", c.c_double), ("sides", c.c_int64),
-                ("seed", c.c_uint64), ("descriptor", c.c_void_p)]
+                ("seed", c.c_uint64), ("descriptor", c.c_void_p), ("centre_count", c.c_int64),
+                ("centres", c.c_void_p)]
 
 
 class SearchParams(c.Structure):

@@ -22,8 +22,8 @@ import scipy.stats
 from binding import Library, images
 
 N, FRESH, GIVEN, K, TARGET = 6000, 400, 500, 10, 0.9
-FAMILIES = [("l2", "p-stable"), ("cosine", "simhash"), ("cosine", "cross-polytope"),
-            ("l1", "p-stable-l1"), ("hamming", "bit-sampling"), ("jaccard", "minhash")]
+FAMILIES = [("l2", "k-means"), ("cosine", "spherical-k-means"), ("l2", "p-stable"), ("cosine", "simhash"),
+            ("cosine", "cross-polytope"), ("l1", "p-stable-l1"), ("hamming", "bit-sampling"), ("jaccard", "minhash")]
 KINDS = ["Fashion-MNIST", "noise", "clusters", "planted"]
 
 

@@ -11,12 +11,6 @@
 
 #include <string.h>
 
-bool gnomon_lists_pay(const gnomon_lsh *index, int64_t queries, int64_t each)
-{
-    enum { ASKED = 4 }; /* points are packed for the filter: a few distances' time each */
-    return queries > 1 && queries * each >= ASKED * index->hasher->f.centre_count;
-}
-
 /* Where the lists' points of a block lie. */
 typedef struct placing {
     const gnomon_lsh *index;
@@ -36,6 +30,17 @@ static void find_lists(placing *p)
         p->entry[l] = b < 0 ? 0 : t->first[b];
         p->end[l] = b < 0 ? 0 : t->first[b + 1];
     }
+}
+
+/* Whether so many queries take less time here than one by one: all points are packed for the
+ * filter, which takes a few distances' time each. */
+static bool pays(const placing *p, int64_t queries, const int32_t *asked, int64_t each)
+{
+    enum { PACKED = 3 };
+    double candidates = 0;
+    for (int64_t i = 0; i < queries * each; i++)
+        candidates += (double)(p->end[asked[i]] - p->entry[asked[i]]);
+    return queries > 1 && candidates >= PACKED * (double)p->index->points;
 }
 
 /* Ids ascend in a list, as blocks do. */
@@ -76,7 +81,6 @@ static gnomon_status scan_blocks(gnomon_search *part, placing *p, int64_t first,
                                  gnomon_scan_lists *lists)
 {
     const gnomon_lsh *index = p->index;
-    find_lists(p);
     for (int64_t i = 0; i < index->block_count; i++) {
         const gnomon_lsh_block *b = &index->blocks[i];
         if (p->places != NULL) memset(p->places, 0xFF, (size_t)b->points.rows * sizeof *p->places);
@@ -90,7 +94,7 @@ static gnomon_status scan_blocks(gnomon_search *part, placing *p, int64_t first,
 
 gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gnomon_search *search,
                                 int64_t first, int64_t n, const int32_t *asked, int64_t each,
-                                int64_t *candidates, int64_t *verified)
+                                gnomon_lists_work *work)
 {
     const int64_t lists = index->hasher->f.centre_count;
     const int64_t room = index->points + lists * GNOMON_LANES;
@@ -103,6 +107,7 @@ gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gn
     part.nearest = search->nearest + first;
     part.count = n;
     part.compared = part.verified = 0;
+    *work = (gnomon_lists_work){0};
     gnomon_status status = gnomon_alloc(ctx, gnomon_plus(gnomon_times(4, lists), 1),
                                         sizeof *p.first, "lists", &p.first);
     if (status == GNOMON_OK)
@@ -115,6 +120,10 @@ gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gn
         p.rows_of = p.first + lists + 1;
         p.entry = p.rows_of + lists;
         p.end = p.entry + lists;
+        find_lists(&p);
+        work->scanned = pays(&p, n, asked, each);
+    }
+    if (status == GNOMON_OK && work->scanned) {
         gnomon_scan_lists all = {.count = lists,
                                  .first = p.first,
                                  .rows_of = p.rows_of,
@@ -124,8 +133,8 @@ gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gn
                                  .self = self};
         status = scan_blocks(&part, &p, first, self, &all);
     }
-    *candidates = part.compared;
-    *verified = part.verified;
+    work->candidates = part.compared;
+    work->verified = part.verified;
     gnomon_free(ctx, p.first);
     gnomon_free(ctx, p.rows);
     gnomon_free(ctx, p.places);

@@ -4,14 +4,16 @@
 
 #include "lsh/index.h"
 
-/* Whether so many queries of 'each' lists take less time by gnomon_lists_scan than one by one. */
-bool gnomon_lists_pay(const gnomon_lsh *index, int64_t queries, int64_t each);
+typedef struct gnomon_lists_work {
+    bool scanned; /* false: nothing has been done, as one by one the queries take less time */
+    int64_t candidates, verified;
+} gnomon_lists_work;
 
 /* The k nearest of queries [first, first + n) of a search among the points of the lists that they
  * ask for, n x each, the nearest first, into search->nearest: what verifying each of these points
- * tells. Counts candidates, and those verified. Errors: MEMORY, CANCELLED. */
+ * tells. Errors: MEMORY, CANCELLED. */
 gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gnomon_search *search,
                                 int64_t first, int64_t n, const int32_t *asked, int64_t each,
-                                int64_t *candidates, int64_t *verified);
+                                gnomon_lists_work *work);
 
 #endif

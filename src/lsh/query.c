@@ -563,15 +563,17 @@ static void count_work(finding *f, gnomon_lsh_work *work)
 /* The batch's queries against their lists, where that pays. */
 static gnomon_status scan_batch(finding *f, int64_t count, gnomon_lsh_work *work)
 {
-    int64_t candidates, verified;
-    f->scanned = f->each > 0 && f->search->options.k > 0 && f->search_params.candidates == 0 &&
-                 gnomon_lists_pay(f->index, count, f->each);
-    if (!f->scanned) return GNOMON_OK;
+    f->scanned = false;
+    gnomon_lists_work of_lists;
+    if (f->each == 0 || f->search->options.k == 0 || f->search_params.candidates > 0)
+        return GNOMON_OK;
     GNOMON_TRY(gnomon_lists_scan(f->ctx, f->index, f->search, f->first, count, f->lists, f->each,
-                                 &candidates, &verified));
+                                 &of_lists));
+    f->scanned = of_lists.scanned;
+    if (!f->scanned) return GNOMON_OK;
     work->buckets += count * f->each;
-    work->candidates += candidates;
-    work->verified += verified;
+    work->candidates += of_lists.candidates;
+    work->verified += of_lists.verified;
     return GNOMON_OK;
 }
 

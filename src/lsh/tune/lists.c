@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { STEPS = 24 };
+enum { STEPS = 24, UNBALANCED = 4 };
 
 /* Numbers of lists that a query probes. */
 static const int64_t probed[STEPS] = {1,  2,  3,  4,  5,  6,  7,  8,  10,  12,  14,  16,
@@ -81,8 +81,13 @@ static gnomon_status measure(listing *l)
     gnomon_tuning *t = l->t;
     const int64_t queries = t->asked.some.count;
     GNOMON_TRY(find_lists(l));
-    for (int64_t q = 0; q < queries; q++)
+    double nearest = 0;
+    for (int64_t q = 0; q < queries; q++) {
         follow(l, q);
+        nearest += (double)l->size[l->order[q * l->shape.functions.centre_count]];
+    }
+    t->balanced = nearest / (double)queries * (double)l->shape.functions.centre_count <
+                  UNBALANCED * (double)t->sizes.points;
     const gnomon_lsh_trace trace = {.offsets = t->asked.offsets,
                                     .ids = t->asked.ids,
                                     .step = probed,

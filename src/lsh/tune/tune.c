@@ -199,7 +199,7 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
     if (t->asked.offsets[asked] == 0)
         return gnomon_tuning_use_exact(t, "no query tried has a point within the radius");
     if (lists) GNOMON_TRY(gnomon_tuning_try_lists(t));
-    if (!lists || (t->p.family == 0 && !gnomon_tuning_promises(t))) {
+    if (!lists || (t->p.family == 0 && !(t->balanced && gnomon_tuning_promises(t)))) {
         if (lists && !may_pay(t, functions_cost(t, asked), told)) return use_sooner(t);
         GNOMON_TRY(try_functions(t));
     }

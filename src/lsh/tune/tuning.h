@@ -59,7 +59,8 @@ typedef struct gnomon_tuning {
     int64_t verified[GNOMON_TUNING_CHOICES];
     double captured[GNOMON_TUNING_CHOICES]; /* share of neighbours among so many nearest codes */
     gnomon_ways ways;                       /* all that were tried */
-    float *centres;                         /* that ways with lists point at; or NULL */
+    bool balanced;  /* a query's nearest list is not many times as long as the mean */
+    float *centres; /* that ways with lists point at; or NULL */
     gnomon_lsh_tuning *out;
 } gnomon_tuning;
 

@@ -229,7 +229,8 @@ static int64_t found_by(const gnomon_lsh *index, const both *v, gnomon_metric me
     return hits;
 }
 
-static void meet_guarantee(gnomon_metric metric, int seeds)
+/* family 0: any. */
+static void meet_guarantee(gnomon_metric metric, gnomon_lsh_family family, int seeds)
 {
     int64_t hits = 0, trials = 0;
     int indexes = 0;
@@ -237,7 +238,8 @@ static void meet_guarantee(gnomon_metric metric, int seeds)
         for (int s = 0; s < seeds; s++) {
             data *d = make_data((shape)of, (uint64_t)s);
             const both v = views_of(d, metric);
-            const gnomon_lsh_guarantee p = guarantee_of(metric, (uint64_t)s);
+            gnomon_lsh_guarantee p = guarantee_of(metric, (uint64_t)s);
+            p.family = family;
             gnomon_lsh *index;
             gnomon_lsh_tuning t = {.struct_size = sizeof t};
             /* planted queries are unlike the base: tuning is given some of their kind */
@@ -252,6 +254,8 @@ static void meet_guarantee(gnomon_metric metric, int seeds)
             assert_true(t.exact == (t.reason[0] != 0));
             if (index) {
                 assert_true(t.bound >= p.recall && t.recall >= p.recall && t.trial_count > 0);
+                for (int64_t i = 0; i < t.trial_count && family != 0; i++)
+                    assert_int_equal(t.trials[i].family, family);
                 const int64_t found = found_by(index, &v, metric, (uint64_t)s);
                 /* none is far below: 1e-4 a run */
                 if (1 - binomial_bound(Q - found, Q, 1e-4) < p.recall)
@@ -292,31 +296,81 @@ static void doubt(void **state)
 static void guarantee_l2(void **state)
 {
     (void)state;
-    meet_guarantee(GNOMON_L2, 7);
+    meet_guarantee(GNOMON_L2, (gnomon_lsh_family)0, 7);
+}
+
+static void guarantee_pstable(void **state)
+{
+    (void)state;
+    meet_guarantee(GNOMON_L2, GNOMON_LSH_PSTABLE, 7);
+}
+
+static void guarantee_simhash(void **state)
+{
+    (void)state;
+    meet_guarantee(GNOMON_COSINE, GNOMON_LSH_SIMHASH, 7);
+}
+
+/* Of dense points inverted lists are tried first, and nothing else where they will do; the same
+ * ones for any number of threads. */
+static void lists_come_first(void **state)
+{
+    (void)state;
+    data *d = make_data(CLUSTERS, 3);
+    const both v = views_of(d, GNOMON_L2);
+    const gnomon_lsh_guarantee p = guarantee_of(GNOMON_L2, 3);
+    gnomon_context *one = make_context(1, 0);
+    gnomon_context *const each[] = {ctx, one};
+    gnomon_lsh_info info[2] = {{.struct_size = sizeof *info}, {.struct_size = sizeof *info}};
+    float centres[2][N * D];
+    for (int i = 0; i < 2; i++) {
+        gnomon_lsh *index;
+        gnomon_lsh_tuning t = {.struct_size = sizeof t};
+        ASSERT_OK(each[i], gnomon_lsh_tune(each[i], &p, &v.base, NULL, &index, &t));
+        assert_non_null(index);
+        gnomon_lsh_describe(index, &info[i]);
+        const gnomon_lsh_functions *f = &info[i].options.functions;
+        assert_int_equal(f->family, GNOMON_LSH_KMEANS);
+        memcpy(centres[i], f->centres, (size_t)(f->centre_count * D) * sizeof(float));
+        assert_true(t.trial_count >= 1);
+        for (int64_t j = 0; j < t.trial_count; j++) {
+            assert_int_equal(t.trials[j].family, GNOMON_LSH_KMEANS);
+            assert_int_equal(t.trials[j].centres, f->centre_count);
+        }
+        gnomon_lsh_destroy(index);
+        gnomon_lsh_tuning_free(each[i], &t);
+    }
+    const gnomon_lsh_options *a = &info[0].options, *b = &info[1].options;
+    assert_int_equal(a->functions.centre_count, b->functions.centre_count);
+    assert_int_equal(a->search_params.probes, b->search_params.probes);
+    assert_memory_equal(centres[0], centres[1],
+                        (size_t)(a->functions.centre_count * D) * sizeof(float));
+    gnomon_context_destroy(one);
+    free(d);
 }
 
 static void guarantee_cosine(void **state)
 {
     (void)state;
-    meet_guarantee(GNOMON_COSINE, 7);
+    meet_guarantee(GNOMON_COSINE, (gnomon_lsh_family)0, 7);
 }
 
 static void guarantee_hamming(void **state)
 {
     (void)state;
-    meet_guarantee(GNOMON_HAMMING, 7);
+    meet_guarantee(GNOMON_HAMMING, (gnomon_lsh_family)0, 7);
 }
 
 static void guarantee_jaccard(void **state)
 {
     (void)state;
-    meet_guarantee(GNOMON_JACCARD, 7);
+    meet_guarantee(GNOMON_JACCARD, (gnomon_lsh_family)0, 7);
 }
 
 static void guarantee_l1(void **state)
 {
     (void)state;
-    meet_guarantee(GNOMON_L1, 3);
+    meet_guarantee(GNOMON_L1, (gnomon_lsh_family)0, 3);
 }
 
 /* What a trace in two levels tells of limits is what queries with these limits do: candidates,
@@ -473,6 +527,9 @@ int main(void)
                                        cmocka_unit_test(doubt),
                                        cmocka_unit_test(betting_on_all),
                                        cmocka_unit_test(guarantee_l2),
+                                       cmocka_unit_test(guarantee_pstable),
+                                       cmocka_unit_test(guarantee_simhash),
+                                       cmocka_unit_test(lists_come_first),
                                        cmocka_unit_test(guarantee_cosine),
                                        cmocka_unit_test(guarantee_hamming),
                                        cmocka_unit_test(guarantee_jaccard),
