@@ -77,8 +77,8 @@ static void place_selves(const placing *p, const gnomon_lsh_block *b, int64_t fi
     }
 }
 
-static gnomon_status scan_blocks(gnomon_search *part, placing *p, int64_t first, uint32_t *self,
-                                 gnomon_scan_lists *lists)
+static gnomon_status scan_blocks(placing *p, gnomon_search *part, int64_t first, uint32_t *self,
+                                 const gnomon_scan_lists *lists)
 {
     const gnomon_lsh *index = p->index;
     for (int64_t i = 0; i < index->block_count; i++) {
@@ -92,52 +92,53 @@ static gnomon_status scan_blocks(gnomon_search *part, placing *p, int64_t first,
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gnomon_search *search,
-                                int64_t first, int64_t n, const int32_t *asked, int64_t each,
-                                gnomon_lists_work *work)
+/* The scan itself; 'search' is estimated. */
+static gnomon_status scan_all(gnomon_context *ctx, placing *p, gnomon_search *search, int64_t first,
+                              int64_t n, gnomon_scan_lists lists, gnomon_lists_work *work)
 {
-    const int64_t lists = index->hasher->f.centre_count;
-    const int64_t room = index->points + lists * GNOMON_LANES;
+    const int64_t points = p->index->points, room = points + lists.count * GNOMON_LANES;
     const bool selves = search->options.exclude >= 0;
-    placing p = {.index = index, .search = search};
     uint32_t *self = NULL;
-    GNOMON_TRY(gnomon_centre_estimate(search, &index->blocks[0].points));
     gnomon_search part = *search;
     part.queries = gnomon_rows(&search->queries, first, n);
     part.nearest = search->nearest + first;
     part.count = n;
     part.compared = part.verified = 0;
-    *work = (gnomon_lists_work){0};
-    gnomon_status status = gnomon_alloc(ctx, gnomon_plus(gnomon_times(4, lists), 1),
-                                        sizeof *p.first, "lists", &p.first);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, room, sizeof *p.rows, "points of lists", &p.rows);
+    gnomon_status status = gnomon_alloc(ctx, room, sizeof *p->rows, "points of lists", &p->rows);
     if (status == GNOMON_OK && selves)
-        status = gnomon_alloc(ctx, index->points, sizeof *p.places, "points of lists", &p.places);
+        status = gnomon_alloc(ctx, points, sizeof *p->places, "points of lists", &p->places);
     if (status == GNOMON_OK && selves)
         status = gnomon_alloc(ctx, n, sizeof *self, "points of lists", &self);
-    if (status == GNOMON_OK) {
-        p.rows_of = p.first + lists + 1;
-        p.entry = p.rows_of + lists;
-        p.end = p.entry + lists;
-        find_lists(&p);
-        work->scanned = pays(&p, n, asked, each);
-    }
-    if (status == GNOMON_OK && work->scanned) {
-        gnomon_scan_lists all = {.count = lists,
-                                 .first = p.first,
-                                 .rows_of = p.rows_of,
-                                 .rows = p.rows,
-                                 .asked = asked,
-                                 .each = each,
-                                 .self = self};
-        status = scan_blocks(&part, &p, first, self, &all);
-    }
-    work->candidates = part.compared;
-    work->verified = part.verified;
-    gnomon_free(ctx, p.first);
-    gnomon_free(ctx, p.rows);
-    gnomon_free(ctx, p.places);
+    lists.rows = p->rows;
+    lists.self = self;
+    if (status == GNOMON_OK) status = scan_blocks(p, &part, first, self, &lists);
+    *work = (gnomon_lists_work){true, part.compared, part.verified};
+    gnomon_free(ctx, p->rows);
+    gnomon_free(ctx, p->places);
     gnomon_free(ctx, self);
+    return status;
+}
+
+gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gnomon_search *search,
+                                int64_t first, int64_t n, const int32_t *asked, int64_t each,
+                                gnomon_lists_work *work)
+{
+    const int64_t lists = index->hasher->f.centre_count;
+    placing p = {.index = index, .search = search};
+    *work = (gnomon_lists_work){0};
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_plus(gnomon_times(4, lists), 1), sizeof *p.first, "lists",
+                            &p.first));
+    p.rows_of = p.first + lists + 1;
+    p.entry = p.rows_of + lists;
+    p.end = p.entry + lists;
+    find_lists(&p);
+    gnomon_status status = GNOMON_OK;
+    if (pays(&p, n, asked, each)) {
+        const gnomon_scan_lists all = {
+            .count = lists, .first = p.first, .rows_of = p.rows_of, .asked = asked, .each = each};
+        status = gnomon_centre_estimate(search, &index->blocks[0].points);
+        if (status == GNOMON_OK) status = scan_all(ctx, &p, search, first, n, all, work);
+    }
+    gnomon_free(ctx, p.first);
     return status;
 }
