@@ -33,6 +33,7 @@ enum {
     CHUNK = 512,          /* queries of a task at most */
     FEW = 1,              /* up to so many queries fp64 alone is faster */
     ROOM = 64,            /* survivors kept beyond 2 k */
+    MOST_ROOM = 256,      /* where rounding lets many pass */
     LEAST_ROWS = 2048,    /* of a range */
     QUERIES = GNOMON_SIFT_QUERIES,
     RANGED_CHUNK = 2048,   /* queries of a task, where packed points are to serve many */
@@ -370,7 +371,11 @@ static void full(void *arg, int64_t q)
     worker *w = arg;
     gnomon_filter *filter = &w->filters[q];
     shrink(w, q, false);
-    if (filter->count > filter->room - filter->room / 4) verify(w, q);
+    if (filter->count <= filter->room - filter->room / 4) return;
+    if (filter->room < w->c->room)
+        filter->room = (int32_t)gnomon_min(2 * filter->room, w->c->room);
+    else
+        verify(w, q);
 }
 
 /* The same of a list's query, whose filter is a copy. */
@@ -873,7 +878,7 @@ static void cut(scan *c)
     }
     if (c->block < LANES) c->block = LANES;
     const int64_t k = gnomon_min(c->s->options.k, c->count);
-    c->room = ROOM + 2 * k;
+    c->room = MOST_ROOM + 2 * k;
     if (c->s->expected != NULL) {
         /* twice as many as are expected to pass: rounding lets others pass */
         const int64_t passing = 2 * rank_in_sample(k) * SAMPLED;
@@ -1080,6 +1085,7 @@ static void prepare(void *arg, int64_t task, int number)
         first.whole = INFINITY;
     }
     first.room = (int32_t)c->room;
+    if (s->expected == NULL) first.room = (int32_t)gnomon_min(c->room, ROOM + 2 * s->options.k);
     if (s->options.k == 0)
         first.least = c->bits     ? (float)-s->limit
                       : c->direct ? 0
@@ -1234,7 +1240,7 @@ static int64_t group_of(const gnomon_search *s, const scan *like, int64_t rows)
     const int64_t ranged = like->ranged ? 4 * RANGED_CHUNK * gnomon_context_threads(s->ctx) : CHUNK;
     const double ranges = s->count < ranged ? 2.0 * gnomon_context_threads(s->ctx) : 1;
     double each = (double)like->ld * 4 + sizeof(gnomon_filter_query);
-    each += ranges * (sizeof(gnomon_filter) + (double)(2 * k + ROOM) * sizeof(gnomon_survivor));
+    each += ranges * (sizeof(gnomon_filter) + (double)(2 * k + MOST_ROOM) * sizeof(gnomon_survivor));
     if (ranges > 1) each += ranges * (double)s->options.k * sizeof(gnomon_ranked);
     const double fit = (double)gnomon_memory_limit(s->ctx) / 2 / each;
     if (fit >= (double)s->count) return s->count;
