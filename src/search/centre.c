@@ -52,12 +52,9 @@ static double rounding(const gnomon_search *s, double peak, int most)
 
 enum { ASKED = 8, WIDTHS = 2 };
 
-static double dot(const double *x, const double *y, int64_t count)
+static double dot(const gnomon_search *s, const double *x, const double *y)
 {
-    double sum = 0;
-    for (int64_t j = 0; j < count; j++)
-        sum += x[j] * y[j];
-    return sum;
+    return s->kernels->products(x, y, GNOMON_F64, 1, s->cols, 1);
 }
 
 /* The score that the k nearest of rows points reach, as the count scores of a sample tell; values:
@@ -80,7 +77,7 @@ static double score_of_radius(const gnomon_search *s, const double *x, double sq
     const gnomon_centre *g = &s->centre;
     const double limit = s->limit, scale = g->scale;
     if (s->options.metric == GNOMON_IP)
-        return -limit * scale * scale - dot(x, g->mean64, s->cols) - g->norm * g->norm;
+        return -limit * scale * scale - dot(s, x, g->mean64) - g->norm * g->norm;
     return (squares -
             (s->options.metric == GNOMON_L2 ? limit * scale * limit * scale : 2 * limit)) /
            2;
@@ -105,9 +102,9 @@ static void sample_point(void *arg, int64_t i, int worker)
     a->peaks[i] = centred_row(s, a->base, i * (a->base->rows / a->count), point, &a->squares[i]);
     if (a->asked == 0) return;
     const double bias =
-        s->options.metric == GNOMON_IP ? dot(s->centre.mean64, point, cols) : -a->squares[i] / 2;
+        s->options.metric == GNOMON_IP ? dot(s, s->centre.mean64, point) : -a->squares[i] / 2;
     for (int64_t q = 0; q < a->asked; q++)
-        a->scores[q][i] = dot(a->queries + q * cols, point, cols) + bias;
+        a->scores[q][i] = dot(s, a->queries + q * cols, point) + bias;
 }
 
 static void take_sample(sampling *a)
