@@ -28,8 +28,8 @@
 #define GEMM_TILES_f32 2
 #define GEMM_ROWS_f64  12
 #define GEMM_TILES_f64 1
-/* the rows of a search, each one vector: 24 sums */
-#define SIFT_ROWS 24
+/* the rows of a search, each one vector; gcc keeps the sums of more than 16 in memory */
+#define SIFT_ROWS 12
 #include "cpu/simd_avx512.h"
 
 #include "cpu/level.inc"
