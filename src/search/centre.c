@@ -18,12 +18,19 @@ static double read_row(gnomon_search *s, const gnomon_matrix *base, int64_t i, d
     for (int64_t j = 0; j < base->cols; j++) {
         const double x = f64[j] * factor;
         if (!(fabs(x) <= 0x1p500)) return 0; /* refused in its turn */
-        if (x != rint(x)) *whole = false;
-        most = fmax(most, fabs(x));
+        /* numbers from 2^51 on may be taken for none wrongly: they are too large for any use of it
+         */
+        if ((x + 0x1.8p52) - 0x1.8p52 != x) *whole = false;
+        most = fabs(x) > most ? fabs(x) : most;
     }
     for (int64_t j = 0; j < base->cols; j++)
         sums[j] += f64[j] * factor;
     return most;
+}
+
+static double dot(const gnomon_search *s, const double *x, const double *y)
+{
+    return s->kernels->products(x, y, GNOMON_F64, 1, s->cols, 1);
 }
 
 /* Row i of points, centred; its largest magnitude. */
@@ -35,12 +42,11 @@ static double centred_row(const gnomon_search *s, const gnomon_matrix *points, i
     s->kernels->to_f64(gnomon_row_at(points, i), points->dtype, points->col_stride, points->cols,
                        out);
     if (s->options.metric == GNOMON_COSINE) factor = gnomon_inverse_norm(s->kernels, points, i);
-    *squares = 0;
     for (int64_t j = 0; j < s->cols; j++) {
         out[j] = out[j] * factor - g->mean64[j];
-        peak = fmax(peak, fabs(out[j]));
-        *squares += out[j] * out[j];
+        peak = fabs(out[j]) > peak ? fabs(out[j]) : peak;
     }
+    *squares = dot(s, out, out);
     return peak;
 }
 
@@ -51,11 +57,6 @@ static double rounding(const gnomon_search *s, double peak, int most)
 }
 
 enum { ASKED = 8, WIDTHS = 2 };
-
-static double dot(const gnomon_search *s, const double *x, const double *y)
-{
-    return s->kernels->products(x, y, GNOMON_F64, 1, s->cols, 1);
-}
 
 /* The score that the k nearest of rows points reach, as the count scores of a sample tell; values:
  * room for them. The nearest of all points may lie farther out than the sample's, where points are
