@@ -124,6 +124,13 @@ typedef struct gnomon_search_kernels {
     /* The same in 8 bits, four coordinates a word, as 'quads' tells. */
     float (*quarter)(const float *tile, int64_t w, int most, bool whole, uint32_t *out,
                      float *lost);
+    /* NULL, or the same of points of fp32 without a tile: GNOMON_LANES rows of d adjacent
+     * coordinates, x * factor - mean. First their squares, their products with 'mean' (dots not
+     * NULL), the largest magnitude, and whether all x * factor are integers; then the 8 bits. */
+    bool (*survey_rows)(const float *const *lane, int64_t d, float factor, const float *mean,
+                        double *squares, double *dots, float *peak);
+    float (*quarter_rows)(const float *const *lane, int64_t d, float factor, const float *mean,
+                          float peak, int most, bool whole, uint32_t *out, float *lost);
     void (*sift)(const gnomon_sift *s);
     void (*sift_halves)(const gnomon_sift *s);
     void (*sift_quarters)(const gnomon_sift *s);

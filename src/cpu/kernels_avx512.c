@@ -64,6 +64,8 @@
 
 #include "cpu/search/limits.inc"
 
+#include "cpu/search/rows.inc"
+
 #include "cpu/search/vnni.inc"
 
 #include "cpu/search/amx.inc"

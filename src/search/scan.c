@@ -58,6 +58,7 @@ typedef struct scan {
     int64_t first_id;
     int64_t query, queries; /* the group */
     bool from_f32;          /* base points become fp32 without fp64 between */
+    bool from_rows;         /* and 8 bits straight from their rows */
     bool bits, direct;
     bool ranged; /* threads take ranges of points rather than chunks of queries */
     bool last;   /* no piece comes after it */
@@ -429,8 +430,15 @@ static bool pack(const scan *c, int64_t place, int64_t end, int64_t from, int64_
                                   s->centre.mean64 + from, tile);
 }
 
+/* A tile's points where they are packed straight from their rows. */
+typedef struct rows_f32 {
+    const float *lane[LANES];
+    float peak;
+} rows_f32;
+
 /* What 'last' of a sift needs of a tile, once all its squares and dots are there. */
-static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, bool whole)
+static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, const rows_f32 *rows,
+                        bool whole)
 {
     const scan *c = w->c;
     const gnomon_search *s = c->s;
@@ -445,13 +453,35 @@ static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, boo
         gnomon_filter_blur(s, c->steps, c->width < 32 ? 0 : MOST_STEPS, squares, lanes, whole);
     if (c->width < 32) {
         float lost[LANES] = {0};
-        const float scale = (c->width == 16 ? s->kernels->halve : s->kernels->quarter)(
-            w->own->tiles, c->steps, s->centre.most, blur.whole >= 0,
-            w->own->packed + tile * words_of(c, c->steps) * LANES, lost);
+        const int most = s->centre.most;
+        uint32_t *packed = w->own->packed + tile * words_of(c, c->steps) * LANES;
+        float scale;
+        if (rows != NULL)
+            scale = s->kernels->quarter_rows(rows->lane, c->steps, (float)s->centre.scale,
+                                             s->centre.mean, rows->peak, most, blur.whole >= 0,
+                                             packed, lost);
+        else
+            scale = (c->width == 16 ? s->kernels->halve : s->kernels->quarter)(
+                w->own->tiles, c->steps, most, blur.whole >= 0, packed, lost);
         gnomon_blur_halve(c->steps, scale, lost, lanes, &blur);
     }
     if (blur.whole < 0) w->whole = false;
     w->own->blurs[tile] = blur;
+}
+
+/* Packs a tile of points from 'place' on straight from their rows. */
+static void pack_rows(worker *w, int64_t place, int64_t end, int64_t tile)
+{
+    const scan *c = w->c;
+    const gnomon_search *s = c->s;
+    rows_f32 rows;
+    for (int l = 0; l < LANES; l++)
+        rows.lane[l] = gnomon_row_at(c->base, row_of(c, place + l < end ? place + l : end - 1));
+    double *dots = s->options.metric == GNOMON_IP ? w->own->dots + tile * LANES : NULL;
+    const bool whole =
+        s->kernels->survey_rows(rows.lane, c->steps, (float)s->centre.scale, s->centre.mean,
+                                w->own->squares + tile * LANES, dots, &rows.peak);
+    finish_tile(w, place, end, tile, &rows, whole);
 }
 
 /* Packs coordinates [from, from + steps) of tiles of points [place, end), at most a block. whole:
@@ -472,6 +502,10 @@ static void pack_tiles(worker *w, int64_t place, int64_t end, int64_t from, int6
     }
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t first = place + t * LANES;
+        if (c->from_rows) {
+            pack_rows(w, first, end, t);
+            continue;
+        }
         float *tile = c->width < 32 ? own->tiles : own->tiles + t * steps * LANES;
         for (int l = 0; l < LANES && !c->from_f32; l++) {
             factor[l] = s->centre.scale;
@@ -483,7 +517,7 @@ static void pack_tiles(worker *w, int64_t place, int64_t end, int64_t from, int6
         s->kernels->tile_sums(tile, steps,
                               s->options.metric == GNOMON_IP ? s->centre.mean + from : NULL,
                               own->squares + t * LANES, own->dots + t * LANES);
-        if (from + steps == c->steps) finish_tile(w, first, end, t, whole[t]);
+        if (from + steps == c->steps) finish_tile(w, first, end, t, NULL, whole[t]);
     }
 }
 
@@ -1400,6 +1434,8 @@ static gnomon_status begin(gnomon_search *s, const gnomon_matrix *base, scan *c)
     c->ld = gnomon_round_up(words_of(c, c->steps) + 16, 32) - 16;
     c->from_f32 = s->options.metric != GNOMON_COSINE && !gnomon_dtype_needs_f64(base->dtype) &&
                   s->centre.scale > 0x1p-100 && s->centre.scale < 0x1p100;
+    c->from_rows = c->width == 8 && c->from_f32 && base->dtype == GNOMON_F32 &&
+                   base->col_stride == 1 && s->kernels->survey_rows != NULL;
     return GNOMON_OK;
 }
 

@@ -74,6 +74,28 @@ static inline simde__m512i emulated_cvttps_epi32(simde__m512 a)
     return r;
 }
 
+static inline simde__m512i emulated_cvtps_epi32(simde__m512 a)
+{
+    __m256 f[2];
+    __m256i h[2];
+    simde__m512i r;
+    memcpy(f, &a, sizeof f);
+    h[0] = _mm256_cvtps_epi32(f[0]);
+    h[1] = _mm256_cvtps_epi32(f[1]);
+    memcpy(&r, h, sizeof r);
+    return r;
+}
+
+static inline simde__m512 emulated_maskz_loadu_ps(uint16_t there, const float *from)
+{
+    float x[16] = {0};
+    simde__m512 r;
+    for (int i = 0; i < 16; i++)
+        if (there >> i & 1) x[i] = from[i];
+    memcpy(&r, x, sizeof r);
+    return r;
+}
+
 static inline simde__m512d emulated_cvtps_pd(__m256 a)
 {
     __m256d d[2] = {_mm256_cvtps_pd(_mm256_castps256_ps128(a)),
@@ -247,6 +269,8 @@ static inline void emulated_tile_bf16_products(int sums, int a, int b)
 #undef _mm512_cvtepi32_ps
 #undef _mm512_cvtepi8_epi32
 #undef _mm512_cvttps_epi32
+#undef _mm512_cvtps_epi32
+#undef _mm512_maskz_loadu_ps
 #undef _mm512_cvtps_pd
 #undef _mm512_cvtph_ps
 #undef _mm512_extractf32x8_ps
@@ -260,6 +284,8 @@ static inline void emulated_tile_bf16_products(int sums, int a, int b)
 #define _mm512_cvtepi32_ps      emulated_cvtepi32_ps
 #define _mm512_cvtepi8_epi32    emulated_cvtepi8_epi32
 #define _mm512_cvttps_epi32     emulated_cvttps_epi32
+#define _mm512_cvtps_epi32      emulated_cvtps_epi32
+#define _mm512_maskz_loadu_ps   emulated_maskz_loadu_ps
 #define _mm512_cvtps_pd         emulated_cvtps_pd
 #define _mm512_cvtph_ps         emulated_cvtph_ps
 #define _mm512_extractf32x8_ps  emulated_extractf32x8_ps
