@@ -255,6 +255,11 @@ typedef struct gnomon_kernels {
     void (*combine_f32)(int64_t rows, const float *a, const float *m, float *b);
     void (*combine_f64)(int64_t rows, const double *a, const double *m, double *b);
 
+    /* Of two tiles of double, of so many rows: sums[i * GNOMON_LANES + l] = the sum over s < steps
+     * of left[s * GNOMON_LANES + i] right[s * GNOMON_LANES + l], in order, by fused multiply-adds;
+     * with 'onto' they go on from what was there. */
+    void (*gram)(int64_t steps, const double *left, const double *right, bool onto, double *sums);
+
     const gnomon_search_kernels *search;
     const gnomon_rabitq_kernels *rabitq;
     const gnomon_slice_kernels *slices; /* NULL: the level has no such units */
@@ -267,6 +272,9 @@ typedef struct gnomon_kernels {
 /* The table for an instruction set level of src/base/isa.h ("portable", "avx2", "avx512",
  * "avx512_vnni", "amx", "neon"), NULL when this build has none of that name. */
 const gnomon_kernels *gnomon_cpu_kernels(const char *isa);
+
+/* The table for the context's instruction set. */
+const gnomon_kernels *gnomon_context_kernels(const gnomon_context *ctx);
 
 static inline const gnomon_kind_kernels *gnomon_kernels_for(const gnomon_kernels *k,
                                                             const gnomon_simple *a)

@@ -21,3 +21,9 @@ const gnomon_kernels *gnomon_cpu_kernels(const char *isa)
     }
     return NULL;
 }
+
+const gnomon_kernels *gnomon_context_kernels(const gnomon_context *ctx)
+{
+    const gnomon_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx));
+    return kernels ? kernels : gnomon_cpu_kernels("portable");
+}

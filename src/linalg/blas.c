@@ -14,7 +14,7 @@
 /* CBLAS's numbers, and the Fortran interface of LAPACK: everything by address, the lengths of
  * strings at the end. */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112, UPPER = 121, NON_UNIT = 131 };
-enum { RIGHT = 142 };
+enum { LEFT = 141, RIGHT = 142 };
 
 typedef void (*sgemm_fn)(int, int, int, int, int, int, float, const float *, int, const float *,
                          int, float, float *, int);
@@ -27,8 +27,6 @@ typedef void (*striangle_fn)(int, int, int, int, int, int, int, float, const flo
                              int);
 typedef void (*dtriangle_fn)(int, int, int, int, int, int, int, double, const double *, int,
                              double *, int);
-typedef void (*dtrtri_fn)(const char *, const char *, const int *, double *, const int *, int *,
-                          size_t, size_t);
 typedef void (*dpotrf_fn)(const char *, const int *, double *, const int *, int *, size_t);
 typedef void (*gelqf_fn)(const int *, const int *, void *, const int *, void *, void *, const int *,
                          int *);
@@ -57,7 +55,6 @@ static struct {
     dsyrk_fn dsyrk;
     striangle_fn strsm, strmm;
     dtriangle_fn dtrsm, dtrmm;
-    dtrtri_fn dtrtri;
     dpotrf_fn dpotrf;
     gelqf_fn gelqf[2]; /* single, double */
     orglq_fn orglq[2];
@@ -192,7 +189,6 @@ static void open_library(void)
     find(&blas.dtrsm, "cblas_dtrsm");
     find(&blas.strmm, "cblas_strmm");
     find(&blas.dtrmm, "cblas_dtrmm");
-    find(&blas.dtrtri, "dtrtri_");
     find(&blas.dpotrf, "dpotrf_");
     find(&blas.gelqf[0], "sgelqf_");
     find(&blas.gelqf[1], "dgelqf_");
@@ -341,14 +337,11 @@ void gnomon_blas_divide_rows(int64_t n, int64_t rows, const double *r, double *b
                (int)n);
 }
 
-bool gnomon_blas_invert(int64_t n, double *r)
+void gnomon_blas_solve(int64_t m, int64_t n, const double *r, int64_t ldr, double *b, int64_t ldb)
 {
-    const int size = (int)n;
-    int info = 0;
-    /* Fortran sees the transpose, a lower triangle. */
     keep_to_one_thread();
-    blas.dtrtri("L", "N", &size, r, &size, &info, 1, 1);
-    return info == 0;
+    blas.dtrsm(ROW_MAJOR, LEFT, UPPER, NO_TRANSPOSE, NON_UNIT, (int)m, (int)n, 1.0, r, (int)ldr, b,
+               (int)ldb);
 }
 
 /* What a workspace query left in the first place. */

@@ -48,8 +48,8 @@ bool gnomon_blas_cholesky(int64_t n, double *a);
 /* B (m x n) = B R^-1, R upper triangular. */
 void gnomon_blas_divide(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb);
 
-/* The upper triangle of R (n x n) becomes that of its inverse; false when it has none. */
-bool gnomon_blas_invert(int64_t n, double *r);
+/* B (m x n, its rows ldb apart) = R^-1 B, R upper triangular, its rows ldr apart. */
+void gnomon_blas_solve(int64_t m, int64_t n, const double *r, int64_t ldr, double *b, int64_t ldb);
 
 /* B (m x n) = B R, R upper triangular. */
 void gnomon_blas_triangle(bool f64, int64_t m, int64_t n, const void *r, void *b, int64_t ldb);

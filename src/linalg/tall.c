@@ -12,14 +12,14 @@
 
 enum {
     BLOCK = 1024,
-    GRAM_SLICE = 512,
-    RANGES = 32, /* sums over rows */
-    UNIT = 128,  /* rows of such a range at least */
-    STRIP = 64,  /* columns of a strip at least */
-    SLICE = 256, /* rows of a product's task at most, */
-    LEAST = 64,  /* and at least */
-    PARTS = 32,  /* tasks of a product where there are rows for as many */
-    SIGNS = 16   /* columns of a task, a line of a cache */
+    RANGES = 32,   /* sums over rows */
+    UNIT = 128,    /* rows of such a range at least */
+    STRIP = 64,    /* columns of a strip at least */
+    SLICE = 256,   /* rows of a product's task at most, */
+    LEAST = 64,    /* and at least */
+    PARTS = 32,    /* tasks of a product where there are rows for as many */
+    INVERTED = 32, /* columns of an inverse a task */
+    SIGNS = 16     /* columns of a task, a line of a cache */
 };
 
 gnomon_status gnomon_tall_make(gnomon_context *ctx, bool f64, int64_t rows, int64_t cols, bool zero,
@@ -64,50 +64,20 @@ static void to_f64(bool f64, int64_t count, const void *from, double *to)
         to[i] = (double)in[i];
 }
 
-static bool all_finite(const double *x, int64_t count)
-{
-    bool finite = true;
-    for (int64_t i = 0; i < count; i++)
-        finite = finite && isfinite(x[i]);
-    return finite;
-}
-
 /* Sums over rows: the rows are cut into a few ranges, each task sums one into a place of its own,
  * and the places are added in their order. Where the places would be large there are fewer, and
  * tasks take strips of a's columns. How all is cut depends on the shape alone. */
 typedef struct sums {
-    const gnomon_tall *a, *b; /* b NULL: a's Gram matrix */
-    int64_t ranges, units;    /* units of 'unit' rows in all */
-    int64_t unit, strip;      /* rows, columns of a */
-    int64_t numbers, cols;    /* a place's, and those of its row */
+    const gnomon_tall *a, *b;
+    int64_t ranges, units; /* units of 'unit' rows in all */
+    int64_t unit, strip;   /* rows, columns of a */
+    int64_t numbers, cols; /* a place's, and those of its row */
     double *places;
     void *scratch; /* one a worker */
     size_t scratch_bytes;
-    double *gram;
-    atomic_bool infinite;
 } sums;
 
-/* Rows [row, row + rows) of the Gram matrix's rows [col, end): its columns from col on. */
-static void add_gram(const sums *s, int64_t row, int64_t rows, int64_t col, int64_t end,
-                     double *scratch, double *place)
-{
-    const gnomon_tall *a = s->a;
-    const int64_t n = a->cols, width = end - col, rest = n - end;
-    const double *slice = scratch;
-    int64_t lda = n - col;
-    if (a->f64) {
-        slice = (const double *)gnomon_tall_row(a, row) + col;
-        lda = n;
-    } else {
-        for (int64_t i = 0; i < rows; i++)
-            to_f64(false, lda, (const float *)gnomon_tall_row(a, row + i) + col, scratch + i * lda);
-    }
-    gnomon_blas_gram(width, rows, slice, lda, place + col * n + col, n);
-    gnomon_blas_gemm(true, true, false, width, rest, rows, 1.0, slice, lda, slice + width, lda, 1.0,
-                     place + col * n + end, n);
-}
-
-/* The same of a^T b. */
+/* Rows [row, row + rows) of the product's rows [col, end). */
 static void add_cross(const sums *s, int64_t row, int64_t rows, int64_t col, int64_t end,
                       void *scratch, double *place)
 {
@@ -126,18 +96,12 @@ static void sum_range(void *arg, int64_t task, int worker)
     const sums *s = arg;
     const int64_t range = task % s->ranges, col = task / s->ranges * s->strip;
     const int64_t last = gnomon_min(col + s->strip, s->a->cols);
-    const int64_t slice = s->b == NULL ? GRAM_SLICE : BLOCK;
     double *place = s->places + range * s->numbers;
     char *scratch = (char *)s->scratch + (size_t)worker * s->scratch_bytes;
     const int64_t end = gnomon_min((range + 1) * s->units / s->ranges * s->unit, s->a->rows);
     memset(place + col * s->cols, 0, (size_t)((last - col) * s->cols) * sizeof *place);
-    for (int64_t row = range * s->units / s->ranges * s->unit, rows; row < end; row += rows) {
-        rows = gnomon_min(slice, end - row);
-        if (s->b == NULL)
-            add_gram(s, row, rows, col, last, (double *)(void *)scratch, place);
-        else
-            add_cross(s, row, rows, col, last, scratch, place);
-    }
+    for (int64_t row = range * s->units / s->ranges * s->unit; row < end; row += BLOCK)
+        add_cross(s, row, gnomon_min(BLOCK, end - row), col, last, scratch, place);
 }
 
 /* The first place += the others, a row of it. */
@@ -170,11 +134,11 @@ static gnomon_status sum_rows(gnomon_context *ctx, sums *s)
 {
     const gnomon_tall *a = s->a, *b = s->b;
     int64_t total, scratch;
-    s->cols = b != NULL ? b->cols : a->cols;
+    s->cols = b->cols;
     GNOMON_FAIL_IF(!gnomon_mul(a->cols, s->cols, &s->numbers), ctx, GNOMON_ERROR_OVERFLOW,
                    "the columns' product does not fit 63 bits");
     cut_sums(s);
-    scratch = b != NULL ? s->strip * s->cols : GRAM_SLICE * a->cols;
+    scratch = s->strip * s->cols;
     s->scratch_bytes = (size_t)scratch * sizeof(double);
     GNOMON_FAIL_IF(!gnomon_mul(s->ranges, s->numbers, &total) ||
                        !gnomon_mul(scratch, gnomon_context_threads(ctx), &scratch),
@@ -189,29 +153,6 @@ static gnomon_status sum_rows(gnomon_context *ctx, sums *s)
     gnomon_parallel(ctx, s->ranges * ((a->cols + s->strip - 1) / s->strip), sum_range, s);
     gnomon_parallel(ctx, a->cols, add_places, s);
     gnomon_free(ctx, s->scratch);
-    return GNOMON_OK;
-}
-
-/* A row of the Gram matrix from the sum's upper triangle. */
-static void mirror(void *arg, int64_t row, int worker)
-{
-    (void)worker;
-    sums *s = arg;
-    const int64_t n = s->cols;
-    double *to = s->gram + row * n;
-    for (int64_t j = 0; j < n; j++)
-        to[j] = s->places[j < row ? j * n + row : row * n + j];
-    if (!all_finite(to, n)) atomic_store_explicit(&s->infinite, true, memory_order_relaxed);
-}
-
-gnomon_status gnomon_tall_gram(gnomon_context *ctx, const gnomon_tall *t, double *gram,
-                               bool *finite)
-{
-    sums s = {.a = t, .gram = gram};
-    GNOMON_TRY(sum_rows(ctx, &s));
-    gnomon_parallel(ctx, t->cols, mirror, &s);
-    gnomon_free(ctx, s.places);
-    *finite = !atomic_load(&s.infinite);
     return GNOMON_OK;
 }
 
@@ -273,22 +214,45 @@ static void divide_block_f64(void *arg, int64_t task, int worker)
     gnomon_f64_to_type(b->a->f64, rows * b->a->cols, in, gnomon_tall_row(b->a, row));
 }
 
+/* R^-1, some of its columns a task, the long ones first. */
+typedef struct inversion {
+    int64_t n;
+    double most; /* well inside the type's range */
+    const double *r;
+    double *inverse;
+    atomic_bool beyond;
+} inversion;
+
+static void invert_columns(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    inversion *v = arg;
+    const int64_t n = v->n, cols = gnomon_min(INVERTED, n - task * INVERTED);
+    const int64_t end = n - task * INVERTED, col = end - cols;
+    double *to = v->inverse + col;
+    bool beyond = false;
+    for (int64_t i = 0; i < n; i++) {
+        memset(to + i * n, 0, (size_t)cols * sizeof *to);
+        if (i >= col && i < end) to[i * n + i - col] = 1;
+    }
+    gnomon_blas_solve(end, cols, v->r, n, to, n);
+    for (int64_t i = 0; i < end; i++)
+        for (int64_t j = 0; j < cols; j++)
+            beyond |= !(fabs(to[i * n + j]) < v->most);
+    if (beyond) atomic_store_explicit(&v->beyond, true, memory_order_relaxed);
+}
+
 /* *inverse: R^-1, to be freed; *there tells whether its numbers are well inside the type's range.
  */
 static gnomon_status invert(gnomon_context *ctx, const gnomon_tall *t, const double *r,
                             double **inverse, bool *there)
 {
-    const int64_t n = t->cols;
-    const double most = t->f64 ? 1e300 : 1e36;
-    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(n, n), sizeof **inverse, "a triangle", inverse));
-    memcpy(*inverse, r, (size_t)(n * n) * sizeof **inverse);
-    *there = gnomon_blas_invert(n, *inverse);
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < i; j++)
-            (*inverse)[i * n + j] = 0;
-        for (int64_t j = i; j < n; j++)
-            *there = *there && fabs((*inverse)[i * n + j]) < most;
-    }
+    inversion v = {.n = t->cols, .most = t->f64 ? 1e300 : 1e36, .r = r};
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(v.n, v.n), sizeof **inverse, "a triangle", inverse));
+    v.inverse = *inverse;
+    atomic_init(&v.beyond, false);
+    gnomon_parallel(ctx, (v.n + INVERTED - 1) / INVERTED, invert_columns, &v);
+    *there = !atomic_load(&v.beyond);
     return GNOMON_OK;
 }
 

@@ -5,12 +5,6 @@
 #include "base/threads.h"
 #include "operator/kinds/kinds.h"
 
-const gnomon_kernels *gnomon_context_kernels(const gnomon_context *ctx)
-{
-    const gnomon_kernels *kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx));
-    return kernels ? kernels : gnomon_cpu_kernels("portable");
-}
-
 gnomon_reach gnomon_reach_of(const gnomon_operator *op, int64_t row, int64_t rows, int64_t col,
                              int64_t cols)
 {

@@ -30,7 +30,4 @@ gnomon_status gnomon_blocks_store(gnomon_context *ctx, const gnomon_sketch_job *
                                   const gnomon_reach *reach, const gnomon_engine *e,
                                   const gnomon_matrix *y);
 
-/* The kernels of the context's instruction set. */
-const gnomon_kernels *gnomon_context_kernels(const gnomon_context *ctx);
-
 #endif

@@ -34,7 +34,7 @@ room src/join 'join/|comm/|metric/|search/|lsh/|project/|operator/|points/|base/
 room src/comm 'comm/|search/|base/'
 room src/mpi 'comm/plugin\.h'
 room src/choose 'choose/|operator/|base/'
-room src/linalg 'linalg/|base/'
+room src/linalg 'linalg/|base/|kernels\.h'
 room src/svd 'svd/|comm/|linalg/|gemm/|project/|operator/|points/|base/|kernels\.h|backend\.h'
 room src/lsh 'lsh/|comm/|metric/|search/|gemm/|project/|operator/|points/|io/|base/|kernels\.h|backend\.h'
 room src/inverted 'inverted/|lsh/|metric/|search/|points/|io/|base/|kernels\.h'

@@ -128,6 +128,29 @@ enum { MOST_ROWS = 11 };
 DEFINE_BLOCKS(float, f32, fmaf)
 DEFINE_BLOCKS(double, f64, fma)
 
+/* Two tiles of 0, 1, ... rows, with a sum that goes on. */
+static void tiles_of_columns(const gnomon_kernels *k)
+{
+    enum { N = GNOMON_LANES };
+    static double a[MOST_ROWS * N], b[MOST_ROWS * N], sums[N * N], found[N * N];
+    for (int64_t i = 0; i < MOST_ROWS * N; i++) {
+        a[i] = number(3 * i + 2);
+        b[i] = number(7 * i + 5);
+    }
+    for (int64_t rows = 0; rows <= MOST_ROWS; rows++) {
+        for (int onto = 0; onto < 2; onto++) {
+            for (int64_t i = 0; i < N * N; i++) {
+                found[i] = number(i);
+                sums[i] = onto ? found[i] : 0;
+                for (int64_t row = 0; row < rows; row++)
+                    sums[i] = fma(a[row * N + i / N], b[row * N + i % N], sums[i]);
+            }
+            k->gram(rows, a, b, onto, found);
+            assert_memory_equal(found, sums, sizeof sums);
+        }
+    }
+}
+
 static void rows_at_every_level(void **state)
 {
     (void)state;
@@ -140,6 +163,7 @@ static void rows_at_every_level(void **state)
         level_f64(k);
         blocks_f32(k);
         blocks_f64(k);
+        tiles_of_columns(k);
         tried++;
     }
     assert_true(tried > 0);
