@@ -36,10 +36,12 @@ static bool factor(const gnomon_solver *s, double part, double *gram, double *no
  * succeed. They are taken from the first piece, whose size depends on d alone. */
 static gnomon_status look(gnomon_solver *s, double *norms, bool *independent)
 {
-    enum { TIMES = 4, BLOCK = 128 };
+    enum { TIMES = 4 };
     const int64_t d = s->d, passes = s->source.passes;
-    double *gram = NULL, *rows = NULL;
+    double *gram = NULL;
+    gnomon_tall rows = {0};
     gnomon_piece piece;
+    bool finite = true;
     GNOMON_TRY(gnomon_row_source_rewind(&s->source));
     GNOMON_TRY(gnomon_row_source_next(&s->source, &piece));
     s->source.passes = passes;
@@ -49,20 +51,16 @@ static gnomon_status look(gnomon_solver *s, double *norms, bool *independent)
     view.rows = TIMES * d;
     /* odd, as rows often repeat in an even rhythm */
     view.row_stride *= (piece.rows / view.rows - 1) | 1;
-    gnomon_status status =
-        gnomon_alloc_zero(s->ctx, gnomon_times(d, d), sizeof *gram, "A^T A", &gram);
+    gnomon_status status = gnomon_alloc(s->ctx, gnomon_times(d, d), sizeof *gram, "A^T A", &gram);
     if (status == GNOMON_OK)
-        status = gnomon_alloc(s->ctx, gnomon_times(BLOCK, d), sizeof *rows, "some rows", &rows);
-    if (status == GNOMON_OK) {
-        for (int64_t i = 0; i < view.rows; i++) {
-            gnomon_row_as_f64(&view, i, 0, d, rows + i % BLOCK * d);
-            if ((i + 1) % BLOCK == 0 || i + 1 == view.rows)
-                gnomon_blas_gram(d, i % BLOCK + 1, rows, d, gram, d);
-        }
-        *independent = factor(s, (double)view.rows / (double)s->n, gram, norms);
-    }
+        status = gnomon_tall_make(s->ctx, true, view.rows, d, false, "some rows", &rows);
+    for (int64_t i = 0; status == GNOMON_OK && i < view.rows; i++)
+        gnomon_row_as_f64(&view, i, 0, d, gnomon_tall_row(&rows, i));
+    if (status == GNOMON_OK) status = gnomon_tall_gram(s->ctx, &rows, gram, &finite);
+    if (status == GNOMON_OK)
+        *independent = finite && factor(s, (double)view.rows / (double)s->n, gram, norms);
     gnomon_free(s->ctx, gram);
-    gnomon_free(s->ctx, rows);
+    gnomon_tall_drop(s->ctx, &rows);
     return status;
 }
 

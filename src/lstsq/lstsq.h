@@ -67,7 +67,7 @@ typedef struct gnomon_sweep {
     double *z;               /* out: d x cols, A^T t */
     double *squares;         /* out, unless NULL: cols, |t_j|^2 */
     gnomon_matrix *residual; /* out, unless NULL: n x m, t, unscaled */
-    double *gram;            /* out, unless NULL: d x d, the upper triangle of A^T A, A dense; then
+    double *gram;            /* out, unless NULL: d x d, A^T A, A dense; then
                                 t = b and in is NULL */
 } gnomon_sweep;
 gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *sweep);

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "linalg/blas.h"
+#include "linalg/gram.h"
 #include "lstsq/lstsq.h"
 #include "lstsq/skinny.h"
 
@@ -33,12 +34,12 @@ typedef struct sweep {
     gnomon_piece piece;
     int64_t block, ranges, blocks; /* rows of a block; ranges, of sparse rows those of a part;
                                       blocks of the piece */
-    int64_t numbers;               /* of a range's sum: d x cols, cols squares, A^T A */
+    int64_t numbers;               /* of a range's sum: d x cols, cols squares, A^T A's sums */
     double *sums;                  /* one a range */
     double *total;                 /* of all segments */
     gnomon_matrix residual, none;  /* where it goes, from first_row on */
     int64_t first_row;
-    double *scratch;    /* one a worker: a block of A, one of t, a part's sum */
+    double *scratch;    /* one a worker: a block of A, one of t, a part's sum, A^T A's room */
     double *transposed; /* of a dense A and few columns: in's transpose; else NULL */
     gnomon_tall left;   /* of sparse rows on a rank that serves: the residual of its own */
     gnomon_skinny_fn skinny;
@@ -87,9 +88,9 @@ static const double *fetch(const gnomon_matrix *m, int64_t row, int64_t rows, do
     return scratch;
 }
 
-/* z is d x cols, or its transpose where there are few columns. */
+/* z is d x cols, or its transpose where there are few columns; gram: A^T A's sums. */
 static void dense_block(const sweep *w, int64_t row, int64_t rows, double *scratch, double *t,
-                        double *z)
+                        double *z, double *gram)
 {
     const int64_t d = w->s->d, cols = w->what->cols;
     gnomon_skinny_job job = {.rows = rows,
@@ -104,7 +105,7 @@ static void dense_block(const sweep *w, int64_t row, int64_t rows, double *scrat
     if (w->what->gram != NULL) {
         gnomon_blas_gemm(true, true, false, d, cols, rows, 1.0, job.a, job.lda, t, cols, 1.0, z,
                          cols);
-        gnomon_blas_gram(d, rows, job.a, job.lda, z + (d + 1) * cols, d);
+        gnomon_gram_add(w->s->ctx, true, rows, d, job.a, job.lda, z + (d + 1) * cols, gram);
         return;
     }
     if (w->transposed != NULL) {
@@ -177,20 +178,20 @@ static void sweep_range(void *arg, int64_t task, int worker)
     const sweep *w = arg;
     const int64_t cols = w->what->cols, d = w->s->d;
     double *scratch = w->scratch + worker * w->scratch_numbers, *t = scratch + w->block * d;
-    double *z = t + w->block * cols, *squares = z + d * cols;
+    double *z = t + w->block * cols, *squares = z + d * cols, *sums = w->sums + task * w->numbers;
     const int64_t first = task * w->blocks / w->ranges, end = (task + 1) * w->blocks / w->ranges;
-    memset(z, 0, (size_t)w->numbers * sizeof *z);
+    memset(z, 0, (size_t)((d + 1) * cols) * sizeof *z);
     for (int64_t b = first; b < end; b++) {
         const int64_t row = b * w->block, rows = gnomon_min(w->block, w->piece.rows - row);
         if (w->what->against_b) gnomon_solver_read_b(w->s, w->piece.row + row, rows, t);
-        dense_block(w, row, rows, scratch, t, z);
+        dense_block(w, row, rows, scratch, t, z, sums + (d + 1) * cols);
         for (int64_t i = 0; i < rows && w->what->squares != NULL; i++) {
             for (int64_t j = 0; j < cols; j++)
                 squares[j] += t[i * cols + j] * t[i * cols + j];
         }
         if (w->what->residual != NULL) store(w, w->piece.row + row, rows, t);
         if (b + 1 == end || (b + 1 - first) % (PART_ROWS / w->block) == 0)
-            flush(w->numbers, z, w->sums + task * w->numbers);
+            flush((d + 1) * cols, z, sums);
     }
 }
 
@@ -380,13 +381,14 @@ static gnomon_status allocate(sweep *w)
     const int64_t d = w->s->d, cols = w->what->cols;
     int64_t total, scratch;
     w->block = block_rows(d, cols);
-    GNOMON_FAIL_IF(!gnomon_mul(d + 1, cols, &w->numbers) ||
-                       (w->what->gram != NULL && !gnomon_add(w->numbers, d * d, &w->numbers)),
-                   w->s->ctx, GNOMON_ERROR_OVERFLOW,
-                   "d times the columns of b does not fit 63 bits");
+    GNOMON_FAIL_IF(
+        !gnomon_mul(d + 1, cols, &w->numbers) ||
+            (w->what->gram != NULL && !gnomon_add(w->numbers, gnomon_gram_numbers(d), &w->numbers)),
+        w->s->ctx, GNOMON_ERROR_OVERFLOW, "d times the columns of b does not fit 63 bits");
     w->ranges = SUM_NUMBERS / (w->numbers > 0 ? w->numbers : 1);
     w->ranges = w->ranges < 2 ? 2 : w->ranges > RANGES ? RANGES : w->ranges;
-    w->scratch_numbers = w->block * (d + cols) + w->numbers;
+    w->scratch_numbers = w->block * (d + cols) + (d + 1) * cols;
+    if (w->what->gram != NULL) w->scratch_numbers += gnomon_gram_room(d);
     int64_t sums = w->ranges;
     if (w->s->source.sparse) {
         /* a power of two, which divides a chunk's rows */
@@ -451,9 +453,8 @@ gnomon_status gnomon_sweep_rows(gnomon_solver *s, const gnomon_sweep *what)
             memcpy(what->z, w.total, (size_t)numbers * sizeof *what->z);
         if (what->squares != NULL)
             memcpy(what->squares, w.total + numbers, (size_t)what->cols * sizeof *what->squares);
-        if (what->gram != NULL)
-            memcpy(what->gram, w.total + numbers + what->cols,
-                   (size_t)(s->d * s->d) * sizeof *what->gram);
+        for (int64_t i = 0; what->gram != NULL && i < s->d; i++)
+            gnomon_gram_row(s->d, w.total + numbers + what->cols, i, what->gram + i * s->d);
     }
     drop(&w);
     return status;
