@@ -11,8 +11,9 @@
 static bool is_finite(int64_t n, const double *gram)
 {
     bool finite = true;
-    for (int64_t i = 0; i < n * n; i++)
-        finite = finite && (i % n < i / n || isfinite(gram[i]));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i; j < n; j++)
+            finite = finite && isfinite(gram[i * n + j]);
     return finite;
 }
 
@@ -84,7 +85,8 @@ gnomon_status gnomon_triangle_svd(gnomon_context *ctx, int64_t n, const double *
     GNOMON_TRY(gnomon_gram_spectrum(ctx, n, span, vt, s, converged));
     if (!*converged) return gnomon_square_svd(ctx, n, r, s, u, vt, converged);
     gnomon_blas_gemm(true, false, true, n, n, n, 1.0, r, n, vt, n, 0.0, u, n);
-    for (int64_t i = 0; i < n * n; i++)
-        u[i] /= s[i % n];
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            u[i * n + j] /= s[j];
     return GNOMON_OK;
 }
