@@ -1,7 +1,9 @@
 /* What the factors leave, by fresh Gaussian vectors. */
+#include "base/arithmetic.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "svd/factor.h"
 #include "svd/panels.h"
 
@@ -215,19 +217,30 @@ static void count_converged(gnomon_factor *f, const double *squares)
     f->out->converged_values = count;
 }
 
-/* squares, from d's columns from 'from' on. */
-static void square_misfit(const gnomon_factor *f, const gnomon_tall *d, int64_t from,
-                          const gnomon_tall *vectors, double *squares)
+/* squares, from d's columns from 'from' on, some of them a task. */
+typedef struct squaring {
+    const gnomon_factor *f;
+    const gnomon_tall *d, *vectors;
+    int64_t from;
+    double *squares;
+} squaring;
+
+enum { MISFITS = 16 };
+
+static void square_misfit(void *arg, int64_t task, int worker)
 {
-    const int64_t k = f->out->rank;
-    for (int64_t i = 0; i < d->rows; i++) {
-        const char *row = gnomon_tall_row(d, i), *own = gnomon_tall_row(vectors, i);
-        for (int64_t j = 0; j < k; j++) {
+    (void)worker;
+    const squaring *m = arg;
+    const gnomon_factor *f = m->f;
+    const int64_t first = task * MISFITS, end = gnomon_min(first + MISFITS, f->out->rank);
+    for (int64_t i = 0; i < m->d->rows; i++) {
+        const char *row = gnomon_tall_row(m->d, i), *own = gnomon_tall_row(m->vectors, i);
+        for (int64_t j = first; j < end; j++) {
             const double x =
-                f->f64 ? ((const double *)row)[from + j] - f->s[j] * ((const double *)own)[j]
-                       : (double)((const float *)row)[from + j] -
+                f->f64 ? ((const double *)row)[m->from + j] - f->s[j] * ((const double *)own)[j]
+                       : (double)((const float *)row)[m->from + j] -
                              f->s[j] * (double)((const float *)own)[j];
-            squares[j] += x * x;
+            m->squares[j] += x * x;
         }
     }
 }
@@ -266,7 +279,8 @@ static gnomon_status product(gnomon_factor *f, bool back, const gnomon_tall *in,
     }
     if (status == GNOMON_OK) {
         gnomon_tall_columns(f->ctx, &images_of, 0, out);
-        square_misfit(f, &images_of, in->cols, images, squares);
+        squaring m = {f, &images_of, images, in->cols, squares};
+        gnomon_parallel(f->ctx, gnomon_ceil_div(f->out->rank, MISFITS), square_misfit, &m);
         count_converged(f, squares);
     }
     gnomon_free(f->ctx, squares);
