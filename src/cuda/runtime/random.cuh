@@ -212,8 +212,9 @@ struct gcu_gaussian16 {
     int tails; /* at most GCU_TAILS_MOST */
 };
 
-/* The magnitude, fp16 bits, of a tail word t. */
-static __device__ __noinline__ uint16_t gcu_gaussian16_tail(gcu_gaussian16 g, uint32_t t)
+/* The magnitude, fp16 bits, of a tail word t: ten loads, each of which waits for the one before. */
+static __device__ __forceinline__ uint16_t gcu_gaussian16_search(const gcu_gaussian16 &g,
+                                                                 uint32_t t)
 {
     int low = 0, high = g.tails - 1; /* the answer lies in [low, high] */
     while (low < high) {
@@ -224,6 +225,12 @@ static __device__ __noinline__ uint16_t gcu_gaussian16_tail(gcu_gaussian16 g, ui
             low = middle + 1;
     }
     return g.tail_value[low];
+}
+
+/* The same as a call, where it would lengthen a loop. */
+static __device__ __noinline__ uint16_t gcu_gaussian16_tail(gcu_gaussian16 g, uint32_t t)
+{
+    return gcu_gaussian16_search(g, t);
 }
 
 /* Section 4.4: the value, as +1, -1 or 0, of digit u (0 ... 7) of a word. */

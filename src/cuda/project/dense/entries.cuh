@@ -386,27 +386,18 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_TERNARY, LARGE> {
     }
 };
 
-/* One in 2^15 values: the tail's half instead of a marked one. Ten loads, each of which waits for
- * the one before; a large table has what they read. */
+/* One in 2^15 values: the tail's half instead of a marked one. A large table has what is read for
+ * it. */
 template <bool LARGE>
 static __device__ __forceinline__ uint32_t gcu_tail_half(const gcu_entries &e, const void *table,
                                                          uint32_t t)
 {
-    const uint32_t *last = e.gaussian16.tail_last;
-    const uint16_t *value = e.gaussian16.tail_value;
+    gcu_gaussian16 g = e.gaussian16;
     if (LARGE) {
-        last = static_cast<const uint32_t *>(table) + GCU_SIGNED_BYTES / 4;
-        value = reinterpret_cast<const uint16_t *>(last + GCU_TAILS_MOST);
+        g.tail_last = static_cast<const uint32_t *>(table) + GCU_SIGNED_BYTES / 4;
+        g.tail_value = reinterpret_cast<const uint16_t *>(g.tail_last + GCU_TAILS_MOST);
     }
-    int low = 0, high = e.gaussian16.tails - 1;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (t <= last[middle])
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return value[low];
+    return gcu_gaussian16_search(g, t);
 }
 
 template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
