@@ -20,6 +20,16 @@ static __host__ __device__ constexpr float gcu_column_scale(gcu_dense_kind kind)
     return kind == GCU_DENSE_GAUSSIAN32 ? 0x1p13f : 1.0f;
 }
 
+/* Halves of two columns in each of four rows become those of two rows in each of two columns. */
+static __device__ __forceinline__ void gcu_turn_pairs(const uint32_t v[4], uint32_t to[4])
+{
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        to[i] = __byte_perm(v[i], v[i + 1], 0x5410);
+        to[i + 1] = __byte_perm(v[i], v[i + 1], 0x7632);
+    }
+}
+
 template <> struct gcu_column_fragments<GCU_DENSE_SIGNS> {
     static constexpr int STEPS = 4;
     gcu_column column;
@@ -89,11 +99,7 @@ template <> struct gcu_column_fragments<GCU_DENSE_TERNARY> {
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 v[i] = two(__shfl_sync(0xFFFFFFFFu, gcu_word(w, i), from));
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                a[u][2 * i] = __byte_perm(v[2 * i], v[2 * i + 1], 0x5410);
-                a[u][2 * i + 1] = __byte_perm(v[2 * i], v[2 * i + 1], 0x7632);
-            }
+            gcu_turn_pairs(v, a[u]);
         }
     }
 };
@@ -147,11 +153,7 @@ template <> struct gcu_column_fragments<GCU_DENSE_GAUSSIAN16> {
                 }
             }
             block += 4u;
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                a[u][2 * i] = __byte_perm(v[2 * i], v[2 * i + 1], 0x5410);
-                a[u][2 * i + 1] = __byte_perm(v[2 * i], v[2 * i + 1], 0x7632);
-            }
+            gcu_turn_pairs(v, a[u]);
         }
     }
 };
