@@ -159,13 +159,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     const uint32_t start = (uint32_t)__cvta_generic_to_shared(raw);
     const uint32_t stages = (start + 1023) & ~1023u;
     filter_found *found = reinterpret_cast<filter_found *>(raw + (stages - start) + STAGES * STAGE);
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            gcu_barrier_init(full + 8 * i, 1);
-            gcu_barrier_init(empty + 8 * i, 8 * CLUSTER);
-        }
-        gcu_barrier_init_fence();
-    }
+    if (threadIdx.x == 0) gcu_barriers_init(full, empty, STAGES, 1, 8 * CLUSTER);
     gcu_cluster_sync();
     if (threadIdx.x < 128) {
         gcu_registers_dealloc<40>();

@@ -178,13 +178,7 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
     __shared__ __align__(8) uint64_t barriers[2 * shape::stages];
     const uint32_t full = (uint32_t)__cvta_generic_to_shared(barriers);
     const uint32_t empty = full + 8 * shape::stages, stages = gemm_stages();
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < shape::stages; i++) {
-            gcu_barrier_init(full + 8 * i, 1);
-            gcu_barrier_init(empty + 8 * i, 8 * CLUSTER);
-        }
-        gcu_barrier_init_fence();
-    }
+    if (threadIdx.x == 0) gcu_barriers_init(full, empty, shape::stages, 1, 8 * CLUSTER);
     gcu_cluster_sync();
     if (threadIdx.x < 128) {
         gcu_registers_dealloc<24>();

@@ -191,12 +191,8 @@ __global__ void __launch_bounds__(THREADS, 1)
     uint16_t *const table = reinterpret_cast<uint16_t *>(b + STAGES * shape<N>::b_bytes);
     const int warp = (int)threadIdx.x / 32;
     if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            gcu_barrier_init(full + 8 * i, 1 + MAKING);
-            gcu_barrier_init(empty + 8 * i, GEMM_SKINNY_WARPS);
-        }
         gcu_barrier_init(there, 1);
-        gcu_barrier_init_fence();
+        gcu_barriers_init(full, empty, STAGES, 1 + MAKING, GEMM_SKINNY_WARPS);
     }
     __syncthreads();
     if (KIND == GCU_GEMM_HALF_NORMAL && threadIdx.x == 0) {

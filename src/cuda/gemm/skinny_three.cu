@@ -193,13 +193,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     uint8_t *const room = raw + (-(uint32_t)__cvta_generic_to_shared(raw) & 1023u);
     const uint32_t stages = (uint32_t)__cvta_generic_to_shared(room);
     uint8_t *const b = room + a.stages * GEMM_SKINNY_BYTES;
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < a.stages; i++) {
-            gcu_barrier_init(full + 8 * i, 1);
-            gcu_barrier_init(empty + 8 * i, GEMM_SKINNY_WARPS);
-        }
-        gcu_barrier_init_fence();
-    }
+    if (threadIdx.x == 0) gcu_barriers_init(full, empty, a.stages, 1, GEMM_SKINNY_WARPS);
     cut<N, ALONG_M>(a.l, b);
     __syncthreads();
     if (threadIdx.x < GEMM_SKINNY_WARPS * 32)

@@ -16,6 +16,17 @@ static __device__ __forceinline__ void gcu_barrier_init_fence()
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
+/* A ring's barriers, by one thread: so many arrivals fill a stage, and so many empty it. */
+static __device__ __forceinline__ void gcu_barriers_init(uint32_t full, uint32_t empty, int stages,
+                                                         int filling, int emptying)
+{
+    for (int i = 0; i < stages; i++) {
+        gcu_barrier_init(full + 8 * i, filling);
+        gcu_barrier_init(empty + 8 * i, emptying);
+    }
+    gcu_barrier_init_fence();
+}
+
 /* Arrives, and announces bytes that are to come. */
 static __device__ __forceinline__ void gcu_barrier_expect(uint32_t at, uint32_t bytes)
 {

@@ -229,13 +229,7 @@ static __global__ void __launch_bounds__(TENSOR_THREADS, 1)
     const uint32_t stages = (tensor_shared(raw) + 1023) / 1024 * 1024;
     uint8_t *table = raw + (stages - tensor_shared(raw)) + DEPTH * tensor_stride(POINTS);
     const uint32_t full = tensor_shared(barriers), empty = full + 8 * DEPTH;
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < DEPTH; i++) {
-            gcu_barrier_init(full + 8 * i, 1);
-            gcu_barrier_init(empty + 8 * i, TENSOR_GROUPS * 4);
-        }
-        gcu_barrier_init_fence();
-    }
+    if (threadIdx.x == 0) gcu_barriers_init(full, empty, DEPTH, 1, TENSOR_GROUPS * 4);
     gcu_entries_table<KIND, false>(l.entries, table, (int)threadIdx.x, TENSOR_THREADS);
     __syncthreads();
     const int items = (int)(l.col_tiles * l.point_tiles);

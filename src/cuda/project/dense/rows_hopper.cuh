@@ -237,13 +237,7 @@ static __global__ void __launch_bounds__((gcu_rows_groups(KIND, POINTS, SPLIT) +
     const uint32_t stages = (shared_address(raw) + 1023) / 1024 * 1024;
     uint8_t *table = raw + (stages - shared_address(raw)) + STAGES * stage_bytes(POINTS, SPLIT);
     const uint32_t full = shared_address(barriers), empty = full + 8 * STAGES;
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            gcu_barrier_init(full + 8 * i, 1);
-            gcu_barrier_init(empty + 8 * i, GROUPS * 4);
-        }
-        gcu_barrier_init_fence();
-    }
+    if (threadIdx.x == 0) gcu_barriers_init(full, empty, STAGES, 1, GROUPS * 4);
     gcu_entries_table<KIND, true>(l.entries, table, (int)threadIdx.x, (int)blockDim.x);
     __syncthreads();
 
