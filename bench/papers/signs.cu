@@ -239,9 +239,8 @@ __device__ __noinline__ void exact_add_out(const points_params &p, int64_t pass,
                 if (WIDE)
                     totals[to] += (double)one;
                 else
-                    points_sts<4>(
-                        narrow + 4 * to,
-                        __float_as_uint(__uint_as_float(points_lds32(narrow + 4 * to)) + one));
+                    points_sts<4>(narrow + 4 * to,
+                                  __float_as_uint(gcu_load_shared(narrow + 4 * to) + one));
             }
         }
     }
@@ -262,13 +261,13 @@ __global__ void __launch_bounds__(points_shape<N, POINTS_F32, false, true>::thre
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     using shape = points_shape<N, POINTS_F32, false, true>;
     extern __shared__ unsigned char shared_memory[];
-    const uint32_t base = (points_shared(shared_memory) + 1023) & ~1023u;
+    const uint32_t base = (gcu_shared_address(shared_memory) + 1023) & ~1023u;
     const uint32_t s_ring = base;
     const uint32_t x_ring = s_ring + POINTS_S_STAGES * shape::s_bytes;
     const uint32_t info = x_ring + p.depth * shape::x_step;
     const uint32_t barriers = info + shape::info_bytes;       /* full, then empty */
     const uint32_t narrow = barriers + 128 + 4 * threadIdx.x; /* fp32 totals */
-    unsigned char *generic = shared_memory + (base - points_shared(shared_memory));
+    unsigned char *generic = shared_memory + (base - gcu_shared_address(shared_memory));
     const int tid = threadIdx.x, lane = tid & 31, group = tid >> 7;
     if (tid == 0) {
         for (int s = 0; s < POINTS_S_STAGES; s++) {
@@ -409,7 +408,7 @@ __global__ void __launch_bounds__(points_shape<N, POINTS_F32, false, true>::thre
 #pragma unroll
                 for (int at = 0; at < N / 2; at++)
                     high[at] = exact_sum(high[at], low[at], unit[at >> 1 & 1], more[at >> 1 & 1]) +
-                               __uint_as_float(points_lds32(narrow + 4 * consuming * at));
+                               gcu_load_shared(narrow + 4 * consuming * at);
             }
             if (kept) {
 #pragma unroll
@@ -421,7 +420,7 @@ __global__ void __launch_bounds__(points_shape<N, POINTS_F32, false, true>::thre
                                         nullptr, narrow, consuming);
 #pragma unroll
                 for (int at = 0; at < N / 2; at++)
-                    high[at] = __uint_as_float(points_lds32(narrow + 4 * consuming * at));
+                    high[at] = gcu_load_shared(narrow + 4 * consuming * at);
             }
         } else {
             const double unit[2] = {__hiloint2double((1023 + scale.exponent[0] - 23) << 20, 0),

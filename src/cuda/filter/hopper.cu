@@ -32,20 +32,6 @@ enum {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-static __device__ __forceinline__ float load_shared(uint32_t at)
-{
-    float x;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(at));
-    return x;
-}
-
-static __device__ __forceinline__ float2 load_shared_pair(uint32_t at)
-{
-    float2 x;
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(at));
-    return x;
-}
-
 static __device__ __forceinline__ void fetch_all(const filter_launch &l, uint32_t stages,
                                                  uint32_t full, uint32_t empty)
 {
@@ -122,7 +108,7 @@ static __device__ __forceinline__ void multiply_all(const filter_launch &l, uint
         float limit[2];
 #pragma unroll
         for (int r = 0; r < 2; r++) {
-            limit[r] = load_shared(limits + WIDTH * 4 + (own_row % HEIGHT + 8 * r) * 4);
+            limit[r] = gcu_load_shared(limits + WIDTH * 4 + (own_row % HEIGHT + 8 * r) * 4);
             if (row + 8 * r < l.row || row + 8 * r >= l.end) limit[r] = FILTER_NEVER;
         }
         gcu_wgmma_wait<0>();
@@ -131,7 +117,7 @@ static __device__ __forceinline__ void multiply_all(const filter_launch &l, uint
 #pragma unroll
         for (int i = 0; i < 32; i++) { /* four chains side by side */
             const int g = i / 4 + i % 4 * 8;
-            const float2 column = load_shared_pair(limits + (own_col + 8 * g) * 4);
+            const float2 column = gcu_load_shared_pair(limits + (own_col + 8 * g) * 4);
 #pragma unroll
             for (int e = 4 * g; e < 4 * g + 4; e++) {
                 const float least = limit[e / 2 % 2] + (e % 2 ? column.y : column.x);
@@ -153,10 +139,10 @@ static __global__ void __launch_bounds__(THREADS, 1)
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ uint8_t raw[];
     __shared__ __align__(8) uint64_t barriers[2 * STAGES];
-    const uint32_t full = (uint32_t)__cvta_generic_to_shared(barriers);
+    const uint32_t full = gcu_shared_address(barriers);
     const uint32_t empty = full + 8 * STAGES;
     /* the same place in all blocks of a cluster */
-    const uint32_t start = (uint32_t)__cvta_generic_to_shared(raw);
+    const uint32_t start = gcu_shared_address(raw);
     const uint32_t stages = (start + 1023) & ~1023u;
     filter_found *found = reinterpret_cast<filter_found *>(raw + (stages - start) + STAGES * STAGE);
     if (threadIdx.x == 0) gcu_barriers_init(full, empty, STAGES, 1, 8 * CLUSTER);

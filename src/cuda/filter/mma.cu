@@ -41,7 +41,7 @@ static __global__ void __launch_bounds__(THREADS)
     filter_mma_kernel(const __grid_constant__ filter_launch l)
 {
     extern __shared__ __align__(128) uint8_t shared[];
-    const uint32_t stages = (uint32_t)__cvta_generic_to_shared(shared);
+    const uint32_t stages = gcu_shared_address(shared);
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int rows = warp / 4 * 64, cols = warp % 4 * 32;
     filter_found *found = reinterpret_cast<filter_found *>(shared + STAGES * STAGE) + warp;

@@ -124,9 +124,7 @@ template <int DEPTH, bool ALONG_M> struct gemm_reader {
         if (ALONG_M) {
 #pragma unroll
             for (int i = 0; i < DEPTH / 2; i++)
-                asm volatile("ld.shared.f32 %0, [%1];"
-                             : "=f"(x[i])
-                             : "r"(stage + at[i % 4] + i / 4 * 1024));
+                x[i] = gcu_load_shared(stage + at[i % 4] + i / 4 * 1024);
         } else {
 #pragma unroll
             for (int i = 0; i < DEPTH / 8; i++) { /* 2 s + r */
@@ -231,10 +229,7 @@ static __device__ __forceinline__ void gemm_promote(float *total, float *sum, fl
 #pragma unroll
     for (int j = 0; j < 8; j++) {
         float2 column = {1.0f, 1.0f};
-        if (FORM == GCU_GEMM_THREE)
-            asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                         : "=f"(column.x), "=f"(column.y)
-                         : "r"(scales + 32 * j));
+        if (FORM == GCU_GEMM_THREE) column = gcu_load_shared_pair(scales + 32 * j);
 #pragma unroll
         for (int r = 0; r < 4; r++) {
             const int i = 4 * j + r;
@@ -478,7 +473,7 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
     using shape = gemm_shape<N, FORM>;
     if (shape::may_be_presplit && l.presplit && !l.mixed[l.presplit_blocks]) return;
     __shared__ __align__(8) uint64_t barriers[2 * shape::stages];
-    const uint32_t full = (uint32_t)__cvta_generic_to_shared(barriers);
+    const uint32_t full = gcu_shared_address(barriers);
     const uint32_t empty = full + 8 * shape::stages;
     const uint32_t stages = gemm_stages();
     if (threadIdx.x == 0) gcu_barriers_init(full, empty, shape::stages, 1, 8 * CLUSTER);

@@ -107,9 +107,7 @@ static __device__ __forceinline__ void multiply_all(const gcu_gemm_launch &l, co
             }
 #pragma unroll
             for (int r = 0; r < 2; r++)
-                asm volatile("ld.shared.f32 %0, [%1];"
-                             : "=f"(down[r])
-                             : "r"(behind + (warp * 16 + 8 * r + g) * 4));
+                down[r] = gcu_load_shared(behind + (warp * 16 + 8 * r + g) * 4);
             const auto promote = [&](int p) {
                 gemm_promote<GCU_GEMM_SCALED, false>(total[p], sum[p % 2], sum[1], down, 0);
                 gcu_wgmma_fence_operands<32>(total[p]); /* before what is waited for next */
@@ -139,9 +137,7 @@ static __device__ __forceinline__ void multiply_all(const gcu_gemm_launch &l, co
                 gcu_wgmma_wait<0>();
                 promote(LAST);
                 /* what is left of small numbers, which is rare, is read from where it lies */
-                unsigned number;
-                asm volatile("ld.shared.u32 %0, [%1];" : "=r"(number) : "r"(next) : "memory");
-                number = __shfl_sync(~0u, number, 0);
+                const unsigned number = __shfl_sync(~0u, gcu_load_shared_word(next), 0);
                 if (number == 0) break;
                 const presplit_place rest = presplit_rest(l.rests, number, warp % 4);
 #pragma unroll
@@ -176,7 +172,7 @@ static __global__ void __launch_bounds__(GEMM_THREADS, 1)
 {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     __shared__ __align__(8) uint64_t barriers[2 * shape::stages];
-    const uint32_t full = (uint32_t)__cvta_generic_to_shared(barriers);
+    const uint32_t full = gcu_shared_address(barriers);
     const uint32_t empty = full + 8 * shape::stages, stages = gemm_stages();
     if (threadIdx.x == 0) gcu_barriers_init(full, empty, shape::stages, 1, 8 * CLUSTER);
     gcu_cluster_sync();

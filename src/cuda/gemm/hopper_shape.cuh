@@ -3,6 +3,7 @@
 #define GNOMON_CUDA_GEMM_HOPPER_SHAPE_CUH
 
 #include "cuda/gemm/launch.h"
+#include "cuda/runtime/shared.cuh"
 
 enum {
     GEMM_M = 128,
@@ -89,7 +90,7 @@ static __device__ __forceinline__ bool gemm_is_left(const gcu_gemm_launch &l, in
 static __device__ __forceinline__ uint32_t gemm_stages()
 {
     extern __shared__ uint8_t gemm_raw[];
-    return ((uint32_t)__cvta_generic_to_shared(gemm_raw) + 1023) & ~1023u;
+    return (gcu_shared_address(gemm_raw) + 1023) & ~1023u;
 }
 
 #endif

@@ -26,8 +26,7 @@ static __device__ __forceinline__ void gemm_store_any(const gcu_gemm_launch &l, 
     for (int e = 0; e < 16; e++) {
         const int r = by_rows ? e : lane % 16, c = by_rows ? lane : 2 * e + lane / 16;
         const int64_t m = row + r, n = col + c;
-        float sum;
-        asm volatile("ld.shared.f32 %0, [%1];" : "=f"(sum) : "r"(room + (r * GEMM_PITCH + c) * 4));
+        const float sum = gcu_load_shared(room + (r * GEMM_PITCH + c) * 4);
         if (m >= l.m || n >= l.n) continue;
         if (l.splits > 1)
             l.parts[(split * l.m + m) * l.n + n] = sum;

@@ -182,7 +182,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     extern __shared__ __align__(1024) uint8_t raw[];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int g = lane / 4, q = lane % 4, warp_row = warp / 2 * 32, warp_col = warp % 2 * 32;
-    const uint32_t shared = (uint32_t)__cvta_generic_to_shared(raw);
+    const uint32_t shared = gcu_shared_address(raw);
     for (int64_t tile = blockIdx.x; tile < s.tiles * l.splits; tile += gridDim.x) {
         const int64_t split = tile / s.tiles, row = tile % s.tiles / s.tile_cols * M;
         const int64_t col = tile % s.tile_cols * N;

@@ -183,10 +183,10 @@ __global__ void __launch_bounds__(THREADS, 1)
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ uint8_t raw[];
     __shared__ __align__(8) uint64_t barriers[2 * STAGES + 1];
-    const uint32_t full = (uint32_t)__cvta_generic_to_shared(barriers);
+    const uint32_t full = gcu_shared_address(barriers);
     const uint32_t empty = full + 8 * STAGES, there = empty + 8 * STAGES;
     uint8_t *const room = raw + (-(uint32_t)__cvta_generic_to_shared(raw) & 1023u);
-    const uint32_t stages = (uint32_t)__cvta_generic_to_shared(room);
+    const uint32_t stages = gcu_shared_address(room);
     uint8_t *const b = room + STAGES * GEMM_SKINNY_BYTES;
     uint16_t *const table = reinterpret_cast<uint16_t *>(b + STAGES * shape<N>::b_bytes);
     const int warp = (int)threadIdx.x / 32;
@@ -197,8 +197,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
     if (KIND == GCU_GEMM_HALF_NORMAL && threadIdx.x == 0) {
         gcu_barrier_expect(there, TABLE_BYTES);
-        gcu_fetch((uint32_t)__cvta_generic_to_shared(table), a.m.gaussian16.magnitude, TABLE_BYTES,
-                  there);
+        gcu_fetch(gcu_shared_address(table), a.m.gaussian16.magnitude, TABLE_BYTES, there);
     }
     if (warp < GEMM_SKINNY_WARPS) {
         gcu_registers_alloc<200>();

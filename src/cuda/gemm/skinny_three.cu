@@ -188,10 +188,10 @@ __global__ void __launch_bounds__(THREADS, 1)
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ uint8_t raw[];
     __shared__ __align__(8) uint64_t barriers[2 * MOST_STAGES];
-    const uint32_t full = (uint32_t)__cvta_generic_to_shared(barriers);
+    const uint32_t full = gcu_shared_address(barriers);
     const uint32_t empty = full + 8 * MOST_STAGES;
     uint8_t *const room = raw + (-(uint32_t)__cvta_generic_to_shared(raw) & 1023u);
-    const uint32_t stages = (uint32_t)__cvta_generic_to_shared(room);
+    const uint32_t stages = gcu_shared_address(room);
     uint8_t *const b = room + a.stages * GEMM_SKINNY_BYTES;
     if (threadIdx.x == 0) gcu_barriers_init(full, empty, a.stages, 1, GEMM_SKINNY_WARPS);
     cut<N, ALONG_M>(a.l, b);

@@ -323,8 +323,7 @@ __global__ void __launch_bounds__(THREADS) tiles_kernel(const __grid_constant__ 
             float sum[2][16] = {}; /* [16 rows][4 g + 2 r + x] */
             const auto next = [&](int chunk) {
                 if (chunk < m.chunks) {
-                    const uint32_t p =
-                        (uint32_t)__cvta_generic_to_shared(s.stage[chunk % STAGES][0]);
+                    const uint32_t p = gcu_shared_address(s.stage[chunk % STAGES][0]);
                     if (bring) fetch(p, m.p_halves, m.p_padded, chunk, s.row);
                     if (!corner) fetch(p + OPERAND, m.q_halves, m.q_padded, chunk, s.col);
                 }
@@ -337,7 +336,7 @@ __global__ void __launch_bounds__(THREADS) tiles_kernel(const __grid_constant__ 
             for (int chunk = 0; chunk < m.chunks; chunk++) {
                 gcu_copies_wait<STAGES - 1>();
                 __syncthreads();
-                const uint32_t p = (uint32_t)__cvta_generic_to_shared(s.stage[chunk % STAGES][0]);
+                const uint32_t p = gcu_shared_address(s.stage[chunk % STAGES][0]);
                 const uint32_t q = corner ? p : p + OPERAND;
 #pragma unroll
                 for (int k = 0; k < 4; k++) {

@@ -1,7 +1,9 @@
 /* cuda/runtime/bulk.cuh: barriers in shared memory, and the bulk copies that complete on them
- * (sm_90). Places in shared memory are 32-bit addresses; a barrier takes 8 bytes. */
+ * (sm_90). Places in shared memory are 32-bit addresses (shared.cuh); a barrier takes 8 bytes. */
 #ifndef GNOMON_CUDA_BULK_CUH
 #define GNOMON_CUDA_BULK_CUH
+
+#include "cuda/runtime/shared.cuh"
 
 #include <cstdint>
 

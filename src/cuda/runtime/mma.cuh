@@ -1,8 +1,10 @@
 /* cuda/runtime/mma.cuh: the matrix instructions of GPUs from Ampere on, and the copies that bring
  * their operands (PTX: mma.sync, ldmatrix, cp.async). Hopper's own are in wgmma.cuh, its bulk
- * copies in bulk.cuh. Places in shared memory are 32-bit addresses. */
+ * copies in bulk.cuh. Places in shared memory are 32-bit addresses (shared.cuh). */
 #ifndef GNOMON_CUDA_MMA_CUH
 #define GNOMON_CUDA_MMA_CUH
+
+#include "cuda/runtime/shared.cuh"
 
 #include <stdint.h>
 

@@ -28,7 +28,7 @@ enum {
 static __device__ __forceinline__ void fetch_one(float *to, const float *from, bool there)
 {
     if (there)
-        gcu_copy4((uint32_t)__cvta_generic_to_shared(to), from);
+        gcu_copy4(gcu_shared_address(to), from);
     else
         *to = 0;
 }
@@ -40,7 +40,7 @@ static __device__ __forceinline__ void fetch(float *to, const float *from, int64
     if (aligned) {
         for (int i = 4 * thread; i < all; i += 4 * threads) {
             if (count - i >= 4)
-                gcu_copy16((uint32_t)__cvta_generic_to_shared(to + i), from + i);
+                gcu_copy16(gcu_shared_address(to + i), from + i);
             else
                 for (int e = 0; e < 4; e++)
                     fetch_one(to + i + e, from + i + e, i + e < count);

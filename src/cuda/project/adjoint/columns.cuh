@@ -77,7 +77,7 @@ template <> struct gcu_column_fragments<GCU_DENSE_TERNARY> {
         const int pair = lane / 4 % 4; /* of the word's digits */
         power = pair == 0 ? 1u : pair == 1 ? 36u : pair == 2 ? 1296u : 46656u;
         block = block_ + (uint32_t)(4 * pair + lane % 4);
-        table = (uint32_t)__cvta_generic_to_shared(table_) + 4u * (uint32_t)lane;
+        table = gcu_shared_address(table_) + 4u * (uint32_t)lane;
     }
     __device__ __forceinline__ uint32_t two(uint32_t word) const
     {
@@ -115,7 +115,7 @@ template <> struct gcu_column_fragments<GCU_DENSE_GAUSSIAN16> {
     {
         col = col_;
         column = gcu_column_of(e.calls, col >> 1);
-        table = (uint32_t)__cvta_generic_to_shared(table_);
+        table = gcu_shared_address(table_);
         block = block_ + (uint32_t)(lane % 4);
     }
     __device__ __forceinline__ void make(const gcu_entries &e, int, uint32_t a[STEPS][4],

@@ -19,11 +19,6 @@ static __host__ __device__ constexpr int tensor_depth(gcu_dense_kind kind)
     return kind == GCU_DENSE_GAUSSIAN16 ? 4 : 6;
 }
 
-static __device__ __forceinline__ uint32_t tensor_shared(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
 template <int POINTS, int DEPTH>
 static __device__ __forceinline__ void tensor_fetch(const gcu_tensor_launch &l, int items,
                                                     uint32_t stages, uint32_t full, uint32_t empty)
@@ -189,11 +184,7 @@ static __device__ __forceinline__ void tensor_multiply(const gcu_tensor_launch &
                 const uint32_t scales = at + POINTS * 128 + (h * N + 2 * q) * 4;
 #pragma unroll
                 for (int j = 0; j < N / 8; j++) {
-                    float2 scale;
-                    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                                 : "=f"(scale.x), "=f"(scale.y)
-                                 : "r"(scales + 32 * j)
-                                 : "memory");
+                    const float2 scale = gcu_load_shared_pair(scales + 32 * j);
 #pragma unroll
                     for (int r = 0; r < 4; r++) {
                         const int i = h * (N / 2) + 4 * j + r;
@@ -226,9 +217,9 @@ static __global__ void __launch_bounds__(TENSOR_THREADS, 1)
     constexpr int DEPTH = tensor_depth(KIND);
     extern __shared__ uint8_t raw[];
     __shared__ __align__(8) uint64_t barriers[2 * DEPTH];
-    const uint32_t stages = (tensor_shared(raw) + 1023) / 1024 * 1024;
-    uint8_t *table = raw + (stages - tensor_shared(raw)) + DEPTH * tensor_stride(POINTS);
-    const uint32_t full = tensor_shared(barriers), empty = full + 8 * DEPTH;
+    const uint32_t stages = (gcu_shared_address(raw) + 1023) / 1024 * 1024;
+    uint8_t *table = raw + (stages - gcu_shared_address(raw)) + DEPTH * tensor_stride(POINTS);
+    const uint32_t full = gcu_shared_address(barriers), empty = full + 8 * DEPTH;
     if (threadIdx.x == 0) gcu_barriers_init(full, empty, DEPTH, 1, TENSOR_GROUPS * 4);
     gcu_entries_table<KIND, false>(l.entries, table, (int)threadIdx.x, TENSOR_THREADS);
     __syncthreads();

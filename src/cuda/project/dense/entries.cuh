@@ -10,6 +10,7 @@
 #define GNOMON_CUDA_DENSE_ENTRIES_CUH
 
 #include "cuda/runtime/random.cuh"
+#include "cuda/runtime/shared.cuh"
 
 #include <cuda_fp16.h>
 
@@ -359,7 +360,7 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_TERNARY, LARGE> {
     __device__ __forceinline__ void make(const gcu_entries &e, const void *table, int g,
                                          uint32_t a[STEPS][2][4], uint32_t (*)[2][4])
     {
-        const uint32_t column = (uint32_t)__cvta_generic_to_shared(table);
+        const uint32_t column = gcu_shared_address(table);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             uint32_t v = gcu_word(w, i);
@@ -474,7 +475,7 @@ template <bool LARGE> struct gcu_fragments<GCU_DENSE_GAUSSIAN16, LARGE> {
                                          uint32_t a[STEPS][2][4], uint32_t (*)[2][4])
     {
         uint32_t r[2][4], marks;
-        const uint32_t at = call, halves = (uint32_t)__cvta_generic_to_shared(table);
+        const uint32_t at = call, halves = gcu_shared_address(table);
 #pragma unroll
         for (int h = 0; h < 2; h++)
 #pragma unroll

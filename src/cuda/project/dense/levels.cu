@@ -40,10 +40,10 @@ __global__ void __launch_bounds__(32 * WARPS, 1)
     __trap();
 #else
     extern __shared__ unsigned char shared_memory[];
-    const uint32_t base = (points_shared(shared_memory) + 1023) & ~1023u;
+    const uint32_t base = (gcu_shared_address(shared_memory) + 1023) & ~1023u;
     const uint32_t a_tiles = base, b_tiles = a_tiles + zeta * A_TILE;
     const uint32_t x_ring = b_tiles + zeta * B_TILE, info = x_ring + DEPTH * shape::x_step;
-    unsigned char *generic = shared_memory + (base - points_shared(shared_memory));
+    unsigned char *generic = shared_memory + (base - gcu_shared_address(shared_memory));
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     if (warp < zeta) make<A_ROWS, true>(a, a_tiles + warp * A_TILE, lane, warp);
     if (warp >= ZETA_MOST && warp < ZETA_MOST + zeta)

@@ -87,11 +87,6 @@ template <int N, int TYPE, bool ACROSS, bool HOPPER> struct points_shape {
 
 /* ---- small parts ---- */
 
-__device__ __forceinline__ uint32_t points_shared(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
 __device__ __forceinline__ void points_barrier_init(uint32_t at, int count)
 {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(at), "r"(count) : "memory");
@@ -132,24 +127,10 @@ __device__ __forceinline__ float4 points_lds128(uint32_t at)
     return v;
 }
 
-__device__ __forceinline__ float2 points_lds64f(uint32_t at)
-{
-    float2 v;
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(at) : "memory");
-    return v;
-}
-
 __device__ __forceinline__ uint2 points_lds64(uint32_t at)
 {
     uint2 v;
     asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(at) : "memory");
-    return v;
-}
-
-__device__ __forceinline__ uint32_t points_lds32(uint32_t at)
-{
-    uint32_t v;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at) : "memory");
     return v;
 }
 
@@ -532,7 +513,7 @@ template <int SIZE, bool ACROSS> struct points_raw {
                             w[(m * 4 + gh) * 2 + 0] = v.x;
                             w[(m * 4 + gh) * 2 + 1] = v.y;
                         } else {
-                            w[m * 4 + gh] = points_lds32(at);
+                            w[m * 4 + gh] = gcu_load_shared_word(at);
                         }
                     }
                 } else {
@@ -545,7 +526,7 @@ template <int SIZE, bool ACROSS> struct points_raw {
                             w[gh * 4 + e] = v.x;
                             w[16 + gh * 4 + e] = v.y;
                         } else if (SIZE == 2) { /* to the order of the other layout */
-                            const uint32_t v = points_lds32(at);
+                            const uint32_t v = gcu_load_shared_word(at);
                             if (e % 2 == 0) {
                                 w[gh * 2 + e / 2] = v;
                             } else {
@@ -897,14 +878,14 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
         using shape = points_shape<N, TYPE, ACROSS, HOPPER>;
         constexpr int size = shape::size;
         extern __shared__ unsigned char shared_memory[];
-        const uint32_t base = (points_shared(shared_memory) + 1023) & ~1023u;
+        const uint32_t base = (gcu_shared_address(shared_memory) + 1023) & ~1023u;
         const uint32_t s_ring = base;
         const uint32_t x_ring = s_ring + POINTS_S_STAGES * shape::s_bytes;
         const uint32_t info = x_ring + p.depth * shape::x_step;
         const uint32_t barriers = info + shape::info_bytes; /* full, then empty */
         const uint32_t totals = barriers + 128;
         const uint32_t table = totals + (p.totals ? shape::totals_bytes : 0);
-        unsigned char *generic = shared_memory + (base - points_shared(shared_memory));
+        unsigned char *generic = shared_memory + (base - gcu_shared_address(shared_memory));
         const int tid = threadIdx.x, lane = tid & 31, group = tid >> 7;
 
         if (tid == 0) {
@@ -1054,7 +1035,7 @@ __global__ void __launch_bounds__(points_shape<N, TYPE, ACROSS, HOPPER>::threads
                     } else {
 #pragma unroll
                         for (int j = 0; j < N / 2; j++)
-                            master[j] += __uint_as_float(points_lds32(mine + 4 * consuming * j));
+                            master[j] += gcu_load_shared(mine + 4 * consuming * j);
                     }
                     if (step != steps) {
 #pragma unroll

@@ -8,25 +8,6 @@
 #include "cuda/runtime/bulk.cuh"
 #include "cuda/runtime/wgmma.cuh"
 
-static __device__ __forceinline__ uint32_t shared_address(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
-static __device__ __forceinline__ uint32_t load_word(uint32_t at)
-{
-    uint32_t w;
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(w) : "r"(at) : "memory");
-    return w;
-}
-
-static __device__ __forceinline__ float2 load_pair(uint32_t at)
-{
-    float2 p;
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(p.x), "=f"(p.y) : "r"(at) : "memory");
-    return p;
-}
-
 /* Announces the bytes and fetches them; the barrier completes when they are there. */
 static __device__ __forceinline__ void fetch(uint32_t to, const void *from, uint32_t bytes,
                                              uint32_t barrier)
@@ -171,7 +152,7 @@ static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, 
             const uint32_t tile = stages + stage * stage_bytes(POINTS, SPLIT);
             const uint32_t scales = tile + N * 2 * GCU_KBLOCK;
             gcu_barrier_wait(full + 8 * stage, phase);
-            if (load_word(scales + 4 * POINTS)) {
+            if (gcu_load_shared_word(scales + 4 * POINTS)) {
                 const uint32_t descriptor = gcu_wgmma_descriptor(tile);
                 float sum[2][SUMS];
 #pragma unroll(UNROLL)
@@ -196,7 +177,7 @@ static __device__ __forceinline__ void multiply_tiles(const gcu_rows_launch &l, 
                     gcu_wgmma_fence_operands<SUMS>(sum[t]);
 #pragma unroll
                     for (int j = 0; j < POINTS / 8; j++) {
-                        const float2 scale = load_pair(scales + 32 * j + 8 * q);
+                        const float2 scale = gcu_load_shared_pair(scales + 32 * j + 8 * q);
 #pragma unroll
                         for (int r = 0; r < 4; r++) {
                             const int i = 4 * j + r;
@@ -234,9 +215,9 @@ static __global__ void __launch_bounds__((gcu_rows_groups(KIND, POINTS, SPLIT) +
     extern __shared__ uint8_t raw[];
     __shared__ __align__(8) uint64_t barriers[2 * STAGES];
     /* the swizzle goes by address: stages begin at multiples of 1024 */
-    const uint32_t stages = (shared_address(raw) + 1023) / 1024 * 1024;
-    uint8_t *table = raw + (stages - shared_address(raw)) + STAGES * stage_bytes(POINTS, SPLIT);
-    const uint32_t full = shared_address(barriers), empty = full + 8 * STAGES;
+    const uint32_t stages = (gcu_shared_address(raw) + 1023) / 1024 * 1024;
+    uint8_t *table = raw + (stages - gcu_shared_address(raw)) + STAGES * stage_bytes(POINTS, SPLIT);
+    const uint32_t full = gcu_shared_address(barriers), empty = full + 8 * STAGES;
     if (threadIdx.x == 0) gcu_barriers_init(full, empty, STAGES, 1, GROUPS * 4);
     gcu_entries_table<KIND, true>(l.entries, table, (int)threadIdx.x, (int)blockDim.x);
     __syncthreads();

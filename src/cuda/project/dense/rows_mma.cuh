@@ -43,7 +43,7 @@ static __global__ void __launch_bounds__(MMA_THREADS, mma_together(KIND, POINTS,
     gcu_tile_walk<STAGE> ahead = {nullptr, 0, (int)blockIdx.x};
     const auto fetch = [&](int slot) {
         if (ahead.next(l, items)) {
-            const uint32_t to = (uint32_t)__cvta_generic_to_shared(raw + slot * STAGE);
+            const uint32_t to = gcu_shared_address(raw + slot * STAGE);
             for (int i = (int)threadIdx.x * 16; i < BYTES; i += MMA_THREADS * 16)
                 gcu_copy16(to + i, ahead.at + i);
         }
@@ -81,7 +81,7 @@ static __global__ void __launch_bounds__(MMA_THREADS, mma_together(KIND, POINTS,
                 fragments.skip(l.entries);
                 continue;
             }
-            const uint32_t rows = (uint32_t)__cvta_generic_to_shared(tile) + row * 128;
+            const uint32_t rows = gcu_shared_address(tile) + row * 128;
             float sum[2][SUMS];
 #pragma unroll
             for (int i = 0; i < SUMS; i++)

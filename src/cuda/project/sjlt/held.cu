@@ -68,7 +68,7 @@ static __global__ void __launch_bounds__(MOST_THREADS, 1)
     const int64_t q0 = ((lists.first + chunk0) << s.chunk_log2) - sum.origin;
     const int64_t v0 = group * POINTS;
     const int points = (int)min((int64_t)POINTS, sum.points - v0);
-    const uint32_t address = (uint32_t)__cvta_generic_to_shared(memory);
+    const uint32_t address = gcu_shared_address(memory);
     if (tid < POINTS)
         lines[tid] = gcu_line_of<T>(sum.x, sum.point + v0 + tid, sum.point + sum.points);
     if (tid < BUFFERS)

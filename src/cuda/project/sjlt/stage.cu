@@ -56,7 +56,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
     const int passes = (int)(s.chunk >> SJLT_STAGE_LOG2), pieces = chunks * passes;
     const int64_t q0 = ((lists.first + chunk0) << s.chunk_log2) - sum.origin + 4 * tid;
     const int64_t v0 = group * SJLT_STAGE_POINTS;
-    const uint32_t address = (uint32_t)__cvta_generic_to_shared(stages);
+    const uint32_t address = gcu_shared_address(stages);
     if (tid < SJLT_STAGE_POINTS)
         lines[tid] = gcu_line_of<float>(sum.x, sum.point + v0 + tid, sum.point + sum.points);
     __syncthreads();

@@ -65,7 +65,7 @@ template <typename T, int LOG2>
 static __device__ __forceinline__ void fetch(four<T> *stage, const line<T> &l, int64_t q, int t)
 {
     constexpr int threads = (1 << LOG2) / 32;
-    const uint32_t to = (uint32_t)__cvta_generic_to_shared(stage + t);
+    const uint32_t to = gcu_shared_address(stage + t);
     const int64_t left = l.high - q;
     const int count = left < 1 << LOG2 ? (int)max(left, (int64_t)0) : 1 << LOG2;
     if (l.vector && count == 1 << LOG2) {
