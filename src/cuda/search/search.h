@@ -131,6 +131,13 @@ cudaError_t gcu_search_gather(const gnomon_matrix *from, const uint32_t *rows, i
 
 #ifdef __CUDACC__
 
+/* gnomon_ranked_before. */
+static __device__ __forceinline__ bool gcu_ranked_before(const gnomon_ranked &a,
+                                                         const gnomon_ranked &b)
+{
+    return a.key < b.key || (a.key == b.key && a.id < b.id);
+}
+
 static __device__ __forceinline__ int64_t gcu_search_id(const gcu_search_pairs &p, int64_t place)
 {
     return p.first + (p.map ? (int64_t)p.map[place * p.step] : place * p.step);

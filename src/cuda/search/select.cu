@@ -293,14 +293,9 @@ cudaError_t gcu_search_scatter(gcu_search_found found, int64_t pairs, const unsi
 /* ---- sorting: Batcher's bitonic network whose first steps are mirrored, so that what lies beyond
  * the end may be left out ---- */
 
-__device__ __forceinline__ bool comes_before(const gnomon_ranked &a, const gnomon_ranked &b)
-{
-    return a.key < b.key || (a.key == b.key && a.id < b.id);
-}
-
 __device__ __forceinline__ void order(gnomon_ranked *x, int64_t a, int64_t b, int64_t count)
 {
-    if (b >= count || !comes_before(x[b], x[a])) return;
+    if (b >= count || !gcu_ranked_before(x[b], x[a])) return;
     const gnomon_ranked swap = x[a];
     x[a] = x[b];
     x[b] = swap;

@@ -402,11 +402,6 @@ struct batch_end {
     double *distances;
 };
 
-__device__ __forceinline__ bool comes_before(const gnomon_ranked &a, const gnomon_ranked &b)
-{
-    return a.key < b.key || (a.key == b.key && a.id < b.id);
-}
-
 /* Batcher's bitonic network over 'size' points, a power of two, in shared memory. */
 __device__ void sort_points(gnomon_ranked *points, int size)
 {
@@ -416,7 +411,7 @@ __device__ void sort_points(gnomon_ranked *points, int size)
             for (int t = threadIdx.x; t < size / 2; t += SORTERS) {
                 const int at = t / step * 2 * step + t % step;
                 const gnomon_ranked a = points[at], b = points[at + step];
-                if (comes_before(b, a) != ((at & run) == 0)) continue;
+                if (gcu_ranked_before(b, a) != ((at & run) == 0)) continue;
                 points[at] = b;
                 points[at + step] = a;
             }
@@ -484,7 +479,7 @@ __global__ void __launch_bounds__(SORTERS) answer_kernel(batch_end c)
         if ((int)threadIdx.x / 32 * 32 < all)
 #pragma unroll 4
             for (int e = 0; e < all; e++)
-                before += comes_before(points[e], own);
+                before += gcu_ranked_before(points[e], own);
         if ((int)threadIdx.x < all && before < count) put(c, query, before, own, count);
         return;
     }
