@@ -74,6 +74,14 @@ struct gcu_filter_points {
     double *inverse; /* COSINE: 1 / |x| of the original point, 0 for none; else NULL */
 };
 
+#ifdef __CUDACC__
+/* Part 'part' of the point at 'place' of a chunk in shared memory. */
+static __device__ __forceinline__ uint32_t gcu_filter_part(uint32_t chunk, int place, int part)
+{
+    return chunk + place * 128 + ((part ^ (place & 7)) << 4);
+}
+#endif
+
 size_t gcu_filter_pack_bytes(gnomon_metric metric, int64_t rows, int64_t cols);
 /* Packs points into that memory. Lowers *fault (device memory, may be NULL) to row * cols + col of
  * every coordinate that is NaN, infinite or above 2^500 in magnitude. */

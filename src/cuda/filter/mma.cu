@@ -14,12 +14,6 @@ enum {
     BAND_ROWS = 2048
 };
 
-/* Part 'part' of point 'point' of an operand in shared memory. */
-static __device__ __forceinline__ uint32_t part_at(uint32_t operand, int point, int part)
-{
-    return operand + point * 128 + ((part ^ (point & 7)) << 4);
-}
-
 static __device__ __forceinline__ void fetch(const filter_launch &l, uint32_t stages, int chunk,
                                              int64_t row, int64_t col)
 {
@@ -68,13 +62,14 @@ static __global__ void __launch_bounds__(THREADS)
                           [4]; /* [16 columns]: k 0-7 and 8-15 of the first eight, of the others */
 #pragma unroll
                 for (int n = 0; n < 2; n++)
-                    gcu_load_4_matrices(b[n], part_at(q, cols + n * 16 + lane / 16 * 8 + lane % 8,
-                                                      2 * s + lane / 8 % 2));
+                    gcu_load_4_matrices(b[n],
+                                        gcu_filter_part(q, cols + n * 16 + lane / 16 * 8 + lane % 8,
+                                                        2 * s + lane / 8 % 2));
 #pragma unroll
                 for (int m = 0; m < 4; m++) {
                     uint32_t a[4];
-                    gcu_load_4_matrices(a,
-                                        part_at(p, rows + m * 16 + lane % 16, 2 * s + lane / 16));
+                    gcu_load_4_matrices(
+                        a, gcu_filter_part(p, rows + m * 16 + lane % 16, 2 * s + lane / 16));
 #pragma unroll
                     for (int g = 0; g < 4; g++)
                         gcu_mma(sum[m] + 4 * g, a, b[g / 2][g % 2 * 2], b[g / 2][g % 2 * 2 + 1]);

@@ -186,12 +186,6 @@ __global__ void __launch_bounds__(SIDE) groups_kernel(const __grid_constant__ ti
 
 /* ---- tiles ---- */
 
-/* Part 'part' of the point at 'place' of an operand in shared memory. */
-__device__ __forceinline__ uint32_t part_at(uint32_t operand, int place, int part)
-{
-    return operand + place * 128 + ((part ^ (place & 7)) << 4);
-}
-
 /* A chunk of the points that are there: eight threads per point. The others' rows hold what was
  * before, and count for nothing. */
 __device__ __forceinline__ void fetch(uint32_t to, const uint8_t *halves, int64_t padded, int chunk,
@@ -203,7 +197,7 @@ __device__ __forceinline__ void fetch(uint32_t to, const uint8_t *halves, int64_
         const int place = i * (THREADS / 8) + (int)threadIdx.x / 8;
         if (!side.there[place]) continue;
         const uint32_t id = side.id[place];
-        gcu_copy16(part_at(to, place, part),
+        gcu_copy16(gcu_filter_part(to, place, part),
                    halves + ((int64_t)chunk * padded + id) * 128 + ((part ^ (int)(id & 7)) << 4));
     }
 }
@@ -343,14 +337,14 @@ __global__ void __launch_bounds__(THREADS) tiles_kernel(const __grid_constant__ 
                     uint32_t b[2][4]; /* [16 columns] */
 #pragma unroll
                     for (int c = 0; c < 2; c++)
-                        gcu_load_4_matrices(b[c],
-                                            part_at(q, cols + c * 16 + lane / 16 * 8 + lane % 8,
-                                                    2 * k + lane / 8 % 2));
+                        gcu_load_4_matrices(
+                            b[c], gcu_filter_part(q, cols + c * 16 + lane / 16 * 8 + lane % 8,
+                                                  2 * k + lane / 8 % 2));
 #pragma unroll
                     for (int r = 0; r < 2; r++) {
                         uint32_t a[4];
                         gcu_load_4_matrices(
-                            a, part_at(p, rows + r * 16 + lane % 16, 2 * k + lane / 16));
+                            a, gcu_filter_part(p, rows + r * 16 + lane % 16, 2 * k + lane / 16));
 #pragma unroll
                         for (int g = 0; g < 4; g++)
                             gcu_mma(sum[r] + 4 * g, a, b[g / 2][g % 2 * 2],
