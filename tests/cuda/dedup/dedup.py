@@ -78,7 +78,7 @@ def compare(name, path, options, **environment):
     global compared
     got, expected = outputs("cuda", path, options, environment), outputs("cpu", path, options, environment)
     compared += 1
-    if got != expected:
+    if got != expected or got[0] != 0:  # a command that can't run fails alike
         which = [a == b for a, b in zip(got[1], expected[1])] if got[0] == expected[0] == 0 else (got, expected)
         wrong.append(f"{name} {options} {environment}: {str(which)[:300]}")
 
