@@ -130,7 +130,7 @@ unit, times the banks met:
 ADJOINT_LIMITS = """
 `rademacher`, `achlioptas` and `gaussian` make each entry once for 256 points, in the register operand of the matrix unit.
 The vectors' halves come from L2 meanwhile: 128 columns of S a block of threads, 4 MB a block at k = 4,096. To one point,
-where nothing but entries costs time, k = 4,096 took 0.37, 0.53, 2.7 and 1.4 ms (the last two `gaussian` in fp32 and fp16).
+where nothing but entries costs time, k = 4,096 takes 0.39, 0.54, 2.2 and 1.3 ms (the last two `gaussian` in fp32 and fp16).
 Of `gaussian` that and the products nearly add up, for while the matrix unit works few other instructions are issued (see
 "What dense operators with few points wait for"). One warpgroup made entries while the other multiplied, by turns of a unit
 of rows or of half a unit: to 256 points this took 1.70 to 1.83, 1.90 to 1.93, 4.45 to 4.51 and 2.86 to 2.95 ms. That is no
