@@ -195,8 +195,7 @@ template <int N>
 __device__ __forceinline__ void exact_multiply(float *high, float *low, points_fragments &f,
                                                uint32_t tile, int add)
 {
-    const uint64_t descriptor =
-        (uint64_t)1 << 62 | (uint64_t)64 << 32 | (uint64_t)1 << 16 | (tile & 0x3FFFF) >> 4;
+    const uint32_t descriptor = gcu_wgmma_descriptor(tile);
 #pragma unroll
     for (int j = 0; j < 16; j++) {
         asm volatile("" : "+r"(f.high[j])::"memory");

@@ -167,54 +167,6 @@ static __device__ __forceinline__ void gcu_wgmma_sparse(float *c, const uint32_t
               "n"(SELECT));
 }
 
-/* The same, b by its whole descriptor. */
-template <int N>
-static __device__ __forceinline__ void gcu_wgmma(float *c, const uint32_t *a, uint64_t descriptor,
-                                                 int add);
-template <>
-__device__ __forceinline__ void gcu_wgmma<16>(float *c, const uint32_t *a, uint64_t descriptor,
-                                              int add)
-{
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %13, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {" GCU_WGMMA_NAMES_8 "}, "
-                 "{%8, %9, %10, %11}, %12, p, 1, 1, 0; }"
-                 : GCU_WGMMA_SUMS_8(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
-}
-
-template <>
-__device__ __forceinline__ void gcu_wgmma<32>(float *c, const uint32_t *a, uint64_t descriptor,
-                                              int add)
-{
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {" GCU_WGMMA_NAMES_16 "}, "
-                 "{%16, %17, %18, %19}, %20, p, 1, 1, 0; }"
-                 : GCU_WGMMA_SUMS_16(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
-}
-
-template <>
-__device__ __forceinline__ void gcu_wgmma<64>(float *c, const uint32_t *a, uint64_t descriptor,
-                                              int add)
-{
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %37, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" GCU_WGMMA_NAMES_32 "}, "
-                 "{%32, %33, %34, %35}, %36, p, 1, 1, 0; }"
-                 : GCU_WGMMA_SUMS_32(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
-}
-
-template <>
-__device__ __forceinline__ void gcu_wgmma<128>(float *c, const uint32_t *a, uint64_t descriptor,
-                                               int add)
-{
-    asm volatile("{ .reg .pred p; setp.ne.b32 p, %69, 0;"
-                 " wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" GCU_WGMMA_NAMES_64 "}, "
-                 "{%64, %65, %66, %67}, %68, p, 1, 1, 0; }"
-                 : GCU_WGMMA_SUMS_64(c)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descriptor), "r"(add));
-}
-
 /* c (+)= a b: m64 n64 k8; tf32; b as above, of lines of 32 numbers. */
 static __device__ __forceinline__ void gcu_wgmma_tf32_64(float *c, const uint32_t a[4], uint32_t b,
                                                          int add)

@@ -702,9 +702,7 @@ __device__ __forceinline__ void points_multiply(float *part, points_fragments &f
 {
     if constexpr (HOPPER) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-        /* 128-byte swizzle, groups of eight rows 1024 bytes apart */
-        const uint64_t descriptor =
-            (uint64_t)1 << 62 | (uint64_t)64 << 32 | (uint64_t)1 << 16 | (tile & 0x3FFFF) >> 4;
+        const uint32_t descriptor = gcu_wgmma_descriptor(tile);
         /* the fragments are made before the fence, not between the products */
 #pragma unroll
         for (int j = 0; j < 16; j++) {
