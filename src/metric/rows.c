@@ -32,7 +32,7 @@ bool gnomon_rows_of_f32(const gnomon_matrix *m, const int64_t *rows, int64_t cou
 {
     if (m->dtype != GNOMON_F32 || m->col_stride != 1) return false;
     for (int64_t i = 0; i < count; i++)
-        begin[i] = gnomon_row_at(m, rows[i]);
+        begin[i] = (const float *)m->data + rows[i] * m->row_stride;
     return true;
 }
 

@@ -251,8 +251,9 @@ static void keys_of(worker *w, gnomon_query query, const gnomon_survivor *kept, 
 {
     enum { LINES = 8, LINE = 64 };
     const scan *c = w->c;
-    const int64_t bytes = c->s->cols * (int64_t)gnomon_dtype_size(c->base->dtype);
-    const int64_t ahead = c->bits ? 0 : gnomon_min(bytes, LINES * LINE);
+    const int64_t size = (int64_t)gnomon_dtype_size(c->base->dtype);
+    const int64_t ahead = c->bits ? 0 : gnomon_min(c->s->cols * size, LINES * LINE);
+    const int64_t apart = c->base->row_stride * size;
     for (int64_t from = 0; from < count; from += GNOMON_KEYS) {
         const int64_t some = gnomon_min(count - from, GNOMON_KEYS);
         int64_t rows[GNOMON_KEYS];
@@ -262,7 +263,7 @@ static void keys_of(worker *w, gnomon_query query, const gnomon_survivor *kept, 
         /* rows lie apart: later ones are fetched meanwhile */
         const int64_t first = from == 0 ? 0 : from + GNOMON_KEYS;
         for (int64_t i = first; i < gnomon_min(from + 2 * GNOMON_KEYS, count); i++) {
-            const char *row = gnomon_row_at(c->base, row_of(c, kept[i].row));
+            const char *row = (const char *)c->base->data + row_of(c, kept[i].row) * apart;
             for (int64_t line = 0; line < ahead; line += LINE)
                 __builtin_prefetch(row + line);
         }
@@ -372,7 +373,7 @@ static void full(void *arg, int64_t q)
     worker *w = arg;
     gnomon_filter *filter = &w->filters[q];
     shrink(w, q, false);
-    if (filter->count <= filter->room - filter->room / 4) return;
+    if (filter->count <= filter->room - filter->room / 8) return;
     if (filter->room < w->c->room)
         filter->room = (int32_t)gnomon_min(2 * filter->room, w->c->room);
     else
@@ -914,9 +915,10 @@ static void cut(scan *c)
     const int64_t k = gnomon_min(c->s->options.k, c->count);
     c->room = MOST_ROOM + 2 * k;
     if (c->s->expected != NULL) {
-        /* twice as many as are expected to pass: rounding lets others pass */
-        const int64_t passing = 2 * rank_in_sample(k) * SAMPLED;
-        c->room = ROOM + (c->ranges == 1 ? passing : gnomon_min(2 * k, passing / c->ranges));
+        /* more than are expected to pass: rounding lets others pass */
+        const int64_t passing = rank_in_sample(k) * SAMPLED;
+        c->room =
+            ROOM + (c->ranges == 1 ? passing * 3 / 2 : gnomon_min(2 * k, 2 * passing / c->ranges));
     }
     if (c->direct) c->room = 0;
 }
@@ -1274,7 +1276,8 @@ static int64_t group_of(const gnomon_search *s, const scan *like, int64_t rows)
     const int64_t ranged = like->ranged ? 4 * RANGED_CHUNK * gnomon_context_threads(s->ctx) : CHUNK;
     const double ranges = s->count < ranged ? 2.0 * gnomon_context_threads(s->ctx) : 1;
     double each = (double)like->ld * 4 + sizeof(gnomon_filter_query);
-    each += ranges * (sizeof(gnomon_filter) + (double)(2 * k + MOST_ROOM) * sizeof(gnomon_survivor));
+    each +=
+        ranges * (sizeof(gnomon_filter) + (double)(2 * k + MOST_ROOM) * sizeof(gnomon_survivor));
     if (ranges > 1) each += ranges * (double)s->options.k * sizeof(gnomon_ranked);
     const double fit = (double)gnomon_memory_limit(s->ctx) / 2 / each;
     if (fit >= (double)s->count) return s->count;
