@@ -81,7 +81,8 @@ static int64_t sets_bytes(const gnomon_sets *s)
 static int64_t other_bytes(const gnomon_lsh *index)
 {
     const gnomon_sets *s = &index->sets;
-    return (index->gone ? gnomon_lsh_bitmap_bytes(index->points) : 0) + sets_bytes(s);
+    return (index->gone ? gnomon_lsh_bitmap_bytes(index->points) : 0) + sets_bytes(s) +
+           gnomon_hasher_centre_bytes(index->hasher);
 }
 
 void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info)
@@ -245,7 +246,7 @@ static gnomon_status append_dense(gnomon_lsh *index, const gnomon_matrix *points
 static gnomon_status check_memory(gnomon_lsh *index, const addition *a, int64_t all)
 {
     int64_t bytes = index->codes.count * all + (a->gone ? gnomon_lsh_bitmap_bytes(all) : 0);
-    bytes += sets_bytes(&a->sets);
+    bytes += sets_bytes(&a->sets) + gnomon_hasher_centre_bytes(index->hasher);
     for (int64_t t = 0; t < index->options.tables; t++)
         bytes += gnomon_table_bytes(&a->tables[t]);
     GNOMON_FAIL_IF(index->options.memory > 0 && bytes > index->options.memory, index->ctx,

@@ -38,6 +38,11 @@ struct gnomon_hasher {
     float *centres;   /* f.centres, copied */
 };
 
+static inline int64_t gnomon_hasher_centre_bytes(const gnomon_hasher *h)
+{
+    return h->f.centre_count * h->f.dim * (int64_t)sizeof *h->centres;
+}
+
 /* What functions give points: n x count values; when 'others' is wanted, n x count x
  * hasher->others other values with what each costs, nearest first: a cost is the squared distance
  * of the point from where the value changes (p-stable: in widths), or 1 where all are alike. */

@@ -17,7 +17,8 @@ enum {
     GNOMON_LSH_CODED = 2,
     GNOMON_LSH_REMOVED = 4,
     GNOMON_LSH_WEIGHTED = 8,
-    GNOMON_LSH_FEATURES = 15
+    GNOMON_LSH_CENTRED = 16,
+    GNOMON_LSH_FEATURES = 31
 };
 
 /* A kind of file that has this header, sections and section table. */
@@ -67,7 +68,8 @@ typedef enum gnomon_section_kind {
     GNOMON_SECTION_RABITQ_CODES = 31,
     GNOMON_SECTION_FACTORS = 32,
     GNOMON_SECTION_RABITQ_SETTINGS = 33,
-    GNOMON_SECTION_LAST = 33
+    GNOMON_SECTION_CENTRES = 34, /* behind the codes */
+    GNOMON_SECTION_LAST = 34
 } gnomon_section_kind;
 
 typedef struct gnomon_section {
@@ -121,7 +123,8 @@ void gnomon_spool_close(gnomon_spool *spool);
 /* What makes the index, as JSON; free() it. */
 gnomon_status gnomon_lsh_settings_to_json(gnomon_context *ctx, const gnomon_lsh *index,
                                           char **json);
-/* *descriptor is what options->functions.descriptor points at then. Errors: DATA, UNSUPPORTED. */
+/* *descriptor is what options->functions.descriptor points at then; of centres only the count is
+ * told. Errors: DATA, UNSUPPORTED. */
 gnomon_status gnomon_lsh_settings_from_json(gnomon_context *ctx, const char *json, size_t length,
                                             gnomon_lsh_options *options,
                                             gnomon_descriptor *descriptor);

@@ -49,7 +49,8 @@ gnomon_section_name gnomon_section_name_of(gnomon_section_kind kind, uint32_t nu
                                         "centre",
                                         "codes",
                                         "factors",
-                                        "settings"};
+                                        "settings",
+                                        "centres"};
     static const char *const parts[] = {"ids", "keys", "starts", "directory"};
     gnomon_section_name name;
     if (kind == GNOMON_SECTION_POINTS && number > 0)

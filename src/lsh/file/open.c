@@ -86,6 +86,27 @@ static gnomon_status expect_length(loading *w, gnomon_section_kind kind, uint32_
     return GNOMON_OK;
 }
 
+/* Where the centres lie that the hash functions are made of, before their section's turn. */
+static gnomon_status find_centres(loading *w, gnomon_lsh_functions *f)
+{
+    const gnomon_layout *l = w->l;
+    int64_t bytes, i = 0;
+    if (f->centre_count == 0) return GNOMON_OK;
+    while (i < l->sections && gnomon_layout_section(l, i).kind != GNOMON_SECTION_CENTRES)
+        i++;
+    GNOMON_FAIL_IF(i == l->sections, w->ctx, GNOMON_ERROR_DATA,
+                   "there is no section of the %" PRId64 " centres", f->centre_count);
+    const gnomon_section s = gnomon_layout_section(l, i);
+    GNOMON_FAIL_IF(!gnomon_mul(f->centre_count, f->dim, &bytes) || !gnomon_mul(bytes, 4, &bytes) ||
+                       s.length != bytes,
+                   w->ctx, GNOMON_ERROR_DATA,
+                   GNOMON_ARG("centres") ": %" PRId64 " bytes are not %" PRId64
+                                         " centres of %" PRId64 " coordinates",
+                   s.length, f->centre_count, f->dim);
+    f->centres = (const float *)(const void *)(l->map + s.offset);
+    return GNOMON_OK;
+}
+
 static gnomon_status load_settings(loading *w)
 {
     const gnomon_layout *l = w->l;
@@ -102,7 +123,10 @@ static gnomon_status load_settings(loading *w)
                    GNOMON_ARG("settings") ": the section is damaged: its checksum does not fit");
     GNOMON_TRY(gnomon_lsh_settings_from_json(w->ctx, (const char *)l->map + s.offset,
                                              (size_t)s.length, &o, &descriptor));
+    GNOMON_TRY(find_centres(w, &o.functions));
     const gnomon_status status = gnomon_lsh_create(w->ctx, &o, &w->index);
+    if (status == GNOMON_ERROR_NONFINITE)
+        return gnomon_fail(w->ctx, GNOMON_ERROR_DATA, GNOMON_ARG("centres") ": NaN or infinity");
     if (status == GNOMON_ERROR_ARGUMENT || status == GNOMON_ERROR_OVERFLOW) /* the file's fault */
         return gnomon_fail_prefix(w->ctx, GNOMON_ERROR_DATA, GNOMON_ARG("settings"));
     return status;
@@ -211,6 +235,14 @@ static gnomon_status load_codes(loading *w)
     c->code = (int8_t *)code;
     c->trained = true;
     return GNOMON_OK;
+}
+
+/* They have been read already. */
+static gnomon_status pass_centres(loading *w)
+{
+    gnomon_section s;
+    if (w->index->hasher->centres == NULL) return GNOMON_OK;
+    return expect(w, GNOMON_SECTION_CENTRES, 0, &s);
 }
 
 static gnomon_status load_removed(loading *w)
@@ -343,11 +375,13 @@ static gnomon_status load(loading *w)
     const bool weights = gnomon_metric_is(w->index->options.metric, GNOMON_METRIC_WEIGHTS);
     const uint64_t due = (sets ? GNOMON_LSH_SETS : 0u) | (weights ? GNOMON_LSH_WEIGHTED : 0u) |
                          (w->index->options.codes > 0 ? GNOMON_LSH_CODED : 0u) |
+                         (w->index->hasher->centres != NULL ? GNOMON_LSH_CENTRED : 0u) |
                          (l->removed > 0 ? GNOMON_LSH_REMOVED : 0u);
     GNOMON_FAIL_IF(l->features != due, w->ctx, GNOMON_ERROR_DATA,
                    "the header's flags are 0x%" PRIx64 "; 0x%" PRIx64 " are due", l->features, due);
     GNOMON_TRY(sets ? load_sets(w) : load_dense(w));
     GNOMON_TRY(load_codes(w));
+    GNOMON_TRY(pass_centres(w));
     GNOMON_TRY(load_removed(w));
     return load_tables(w);
 }

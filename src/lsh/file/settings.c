@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const known[] = {"gnomon", "metric", "family", "dim",     "width",
-                                    "sides",  "seed",   "tables", "broad",   "fine",
-                                    "codes",  "memory", "effort", "operator"};
+static const char *const known[] = {"gnomon", "metric", "family", "dim",      "width",
+                                    "sides",  "seed",   "tables", "broad",    "fine",
+                                    "codes",  "memory", "effort", "operator", "centres"};
 static const char *const params_names[] = {"tables", "probes", "broad", "candidates", "verified"};
 enum {
     KNOWN = sizeof known / sizeof known[0],
@@ -52,7 +52,7 @@ gnomon_status gnomon_lsh_settings_to_json(gnomon_context *ctx, const gnomon_lsh 
     GNOMON_TRY(operator_value(ctx, index->hasher, &op));
     json_t *root = json_pack(
         "{s:s, s:s, s:s, s:I, s:f, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}, "
-        "s:o*}",
+        "s:o*, s:o*}",
         "gnomon", "lsh", "metric", gnomon_metric_name(o->metric), "family",
         gnomon_lsh_family_name(f->family), "dim", (json_int_t)f->dim, "width", f->width, "sides",
         (json_int_t)f->sides, "seed", seed_value(f->seed), "tables", (json_int_t)o->tables, "broad",
@@ -60,7 +60,8 @@ gnomon_status gnomon_lsh_settings_to_json(gnomon_context *ctx, const gnomon_lsh 
         (json_int_t)o->memory, "effort", "tables", (json_int_t)o->search_params.tables, "probes",
         (json_int_t)o->search_params.probes, "broad", (json_int_t)o->search_params.coarse,
         "candidates", (json_int_t)o->search_params.candidates, "verified",
-        (json_int_t)o->search_params.rerank, "operator", op);
+        (json_int_t)o->search_params.rerank, "operator", op, "centres",
+        f->centre_count > 0 ? json_integer((json_int_t)f->centre_count) : NULL);
     /* 17 digits read back as the same double */
     *json = gnomon_json_text(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(root);
@@ -181,6 +182,8 @@ static gnomon_status read_all(gnomon_context *ctx, json_t *root, gnomon_lsh_opti
     GNOMON_TRY(read_int(ctx, root, "codes", &o->codes));
     GNOMON_TRY(read_int(ctx, root, "memory", &o->memory));
     GNOMON_TRY(read_seed(ctx, root, &f->seed));
+    if (json_object_get(root, "centres") != NULL)
+        GNOMON_TRY(read_int(ctx, root, "centres", &f->centre_count));
     const json_t *width = json_object_get(root, "width");
     if (!json_is_number(width)) return no_such(ctx, "width", "a number");
     f->width = json_number_value(width);

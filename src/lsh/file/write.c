@@ -522,6 +522,13 @@ static gnomon_status write_codes(gnomon_lsh_builder *b)
     return status;
 }
 
+static gnomon_status write_centres(gnomon_lsh_builder *b)
+{
+    const gnomon_hasher *h = b->shape->hasher;
+    if (h->centres == NULL) return GNOMON_OK;
+    return write_section(b, GNOMON_SECTION_CENTRES, h->centres, gnomon_hasher_centre_bytes(h));
+}
+
 static gnomon_status write_removed(gnomon_lsh_builder *b)
 {
     const gnomon_lsh *from = b->from;
@@ -578,6 +585,7 @@ static gnomon_status write_layout(gnomon_lsh_builder *b)
     if (of_sets(b)) l.features |= GNOMON_LSH_SETS;
     if (of_weights(b)) l.features |= GNOMON_LSH_WEIGHTED;
     if (b->shape->codes.count > 0) l.features |= GNOMON_LSH_CODED;
+    if (b->shape->hasher->centres != NULL) l.features |= GNOMON_LSH_CENTRED;
     if (l.removed > 0) l.features |= GNOMON_LSH_REMOVED;
     GNOMON_TRY(gnomon_alloc(b->ctx, l.sections, GNOMON_LSH_ENTRY, "the section table", &entries));
     gnomon_layout_write(&l, b->sections, entries, header);
@@ -597,6 +605,7 @@ static gnomon_status finish(gnomon_lsh_builder *b)
     b->keys = NULL;
     GNOMON_TRY(close_points(b));
     GNOMON_TRY(of_sets(b) ? write_offsets(b) : write_codes(b));
+    GNOMON_TRY(write_centres(b));
     GNOMON_TRY(write_removed(b));
     GNOMON_TRY(write_tables(b));
     GNOMON_TRY(write_settings(b));

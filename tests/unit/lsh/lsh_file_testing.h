@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { N = 300, Q = 12, D = 12, MEMBERS = 9, FAMILIES = 6 };
+enum { N = 300, Q = 12, D = 12, MEMBERS = 9, FAMILIES = 8, CENTRES = 5 };
 
 typedef struct points {
     float x[(N + Q) * D];
@@ -49,18 +49,31 @@ static MAYBE_UNUSED points *make_points(uint64_t seed)
 }
 
 static const gnomon_lsh_family file_families[FAMILIES] = {
-    GNOMON_LSH_PSTABLE,      GNOMON_LSH_SIMHASH, GNOMON_LSH_CROSS_POLYTOPE,
-    GNOMON_LSH_BIT_SAMPLING, GNOMON_LSH_MINHASH, GNOMON_LSH_PSTABLE_L1};
+    GNOMON_LSH_PSTABLE,      GNOMON_LSH_SIMHASH,         GNOMON_LSH_CROSS_POLYTOPE,
+    GNOMON_LSH_BIT_SAMPLING, GNOMON_LSH_MINHASH,         GNOMON_LSH_PSTABLE_L1,
+    GNOMON_LSH_KMEANS,       GNOMON_LSH_SPHERICAL_KMEANS};
+
+/* One table of one function: centres somewhere among the points. */
+static void set_centres(gnomon_lsh_options *o)
+{
+    static float centres[CENTRES * D];
+    for (int i = 0; i < CENTRES * D; i++)
+        centres[i] = (float)(i * 37 % 101) / 20;
+    o->functions.centre_count = CENTRES;
+    o->functions.centres = centres;
+    o->tables = o->coarse = 1;
+    o->fine = 0;
+}
 
 static MAYBE_UNUSED gnomon_lsh_options file_options(int f)
 {
     gnomon_lsh_options o = GNOMON_LSH_OPTIONS_INIT;
     o.functions.family = file_families[f];
-    o.metric = f == 0   ? GNOMON_L2
-               : f == 3 ? GNOMON_HAMMING
-               : f == 4 ? GNOMON_JACCARD
-               : f == 5 ? GNOMON_L1
-                        : GNOMON_COSINE;
+    o.metric = f == 0 || f == 6 ? GNOMON_L2
+               : f == 3         ? GNOMON_HAMMING
+               : f == 4         ? GNOMON_JACCARD
+               : f == 5         ? GNOMON_L1
+                                : GNOMON_COSINE;
     o.functions.dim = f == 4 ? 600 : D;
     o.functions.seed = f == 1 ? UINT64_C(0xfedcba9876543210) : 5;
     if (f == 0) o.functions.width = 7.3;
@@ -69,6 +82,7 @@ static MAYBE_UNUSED gnomon_lsh_options file_options(int f)
     o.tables = 3;
     o.coarse = f == 1 || f == 3 ? 6 : 2;
     o.fine = f % 2;
+    if (f >= 6) set_centres(&o);
     o.codes = f < 2 ? 8 : 0;
     o.search_params.probes = 7;
     o.search_params.coarse = o.fine > 0 ? 4 : 0;

@@ -41,6 +41,8 @@ static void same_description(const gnomon_lsh *a, const gnomon_lsh *b)
     assert_int_equal(x.largest, y.largest);
     assert_int_equal(x.table_bytes, y.table_bytes);
     assert_int_equal(x.code_bytes, y.code_bytes);
+    assert_int_equal(x.other_bytes, y.other_bytes);
+    assert_int_equal(x.options.functions.centre_count, y.options.functions.centre_count);
     assert_int_equal(x.options.metric, y.options.metric);
     assert_int_equal(x.options.tables, y.options.tables);
     assert_int_equal(x.options.search_params.probes, y.options.search_params.probes);
@@ -419,8 +421,9 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     points *p = make_points(9);
-    for (int f = 0; f < FAMILIES; f += 4) {
-        const gnomon_lsh_options o = file_options(f);
+    static const int some[] = {0, 4, 6};
+    for (int i = 0; i < 3; i++) {
+        const gnomon_lsh_options o = file_options(some[i]);
         int failures = 0;
         for (int64_t n = 0;; n++) {
             misers m = {n, 0};

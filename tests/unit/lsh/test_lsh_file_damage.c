@@ -28,7 +28,7 @@ static bytes small_file(points *p, int f)
 {
     gnomon_lsh_options o = file_options(f);
     const int64_t gone[] = {2, SMALL - 2};
-    o.tables = 2;
+    if (f < 6) o.tables = 2;
     o.search_params.tables = 1;
     gnomon_lsh *index = index_of(ctx, p, &o, SMALL);
     ASSERT_OK(ctx, gnomon_lsh_remove(index, gone, 2));
@@ -105,7 +105,7 @@ static void flipped_bytes_are_named(void **state)
                   gnomon_layout_check(ctx, &gnomon_lsh_file, good.data, (int64_t)good.size, &l));
         const int file = open("a.idx", O_WRONLY);
         assert_true(file >= 0);
-        int kinds = 0;
+        uint64_t kinds = 0;
         for (size_t at = 0; at < good.size; at += f % 4 == 0 ? 1 : 3) {
             const unsigned char flipped = good.data[at] ^ (unsigned char)(1u << (at % 8));
             const bool inside = at >= GNOMON_LSH_HEADER && at < (size_t)l.table;
@@ -115,7 +115,7 @@ static void flipped_bytes_are_named(void **state)
                 const gnomon_section_name name = gnomon_section_name_of(s.kind, s.number);
                 snprintf(n.wanted, sizeof n.wanted, "%s",
                          s.kind != 0 ? name.text : "section table");
-                kinds |= 1 << s.kind;
+                kinds |= UINT64_C(1) << s.kind;
             }
             assert_int_equal(pwrite(file, &flipped, 1, (off_t)at), 1);
             const gnomon_status status = gnomon_lsh_check(ctx, "a.idx", hear, &n);
@@ -132,7 +132,8 @@ static void flipped_bytes_are_named(void **state)
             if (at % 48 == 0) (void)use_file(p);
             assert_int_equal(pwrite(file, &good.data[at], 1, (off_t)at), 1);
         }
-        assert_int_equal(kinds >> 6, 0x3f); /* removed, tables and settings, all */
+        assert_int_equal(kinds >> 6 & 0x3f, 0x3f); /* removed, tables and settings, all */
+        assert_int_equal(kinds >> GNOMON_SECTION_CENTRES, f >= 6);
         close(file);
         ASSERT_OK(ctx, gnomon_lsh_check(ctx, "a.idx", NULL, NULL));
         free(good.data);
@@ -306,6 +307,85 @@ static void strange_settings(void **state)
     free(p);
 }
 
+/* Centres that are not as the settings tell, or no numbers; and settings that tell of none. */
+static void strange_centres(void **state)
+{
+    (void)state;
+    points *p = make_points(28);
+    static const struct {
+        const char *from, *to, *part;
+    } changes[] = {{"\"centres\": 5", "\"centres\": 4", "centres"},
+                   {"\"centres\": 5", "\"centres\": 6", "centres"},
+                   {"\"centres\": 5", "\"centres\": 0", "centre_count is 0"},
+                   {"\"centres\": 5", "\"centres\":-5", "centres"},
+                   {"\"centres\": 5", "\"centrez\": 5", "settings"},
+                   {"\"dim\": 12", "\"dim\": 10", "centres"},
+                   {"\"k-means\"", "\"simhash\"", "settings"},
+                   {"\"sides\": 0,", "\"sides\": 4,", "sides"},
+                   {"\"tables\": 1", "\"tables\": 2", "settings"},
+                   {NULL, NULL, "centres: NaN or infinity"},
+                   {NULL, NULL, "there is no section of the 5 centres"},
+                   {NULL, NULL, "section 2 is not that of the removed"},
+                   {NULL, NULL, "flags are 0x4; 0x14 are due"}};
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        bytes b = small_file(p, 6);
+        gnomon_layout l;
+        ASSERT_OK(ctx, gnomon_layout_check(ctx, &gnomon_lsh_file, b.data, (int64_t)b.size, &l));
+        const gnomon_section s = gnomon_layout_section(&l, l.sections - 1);
+        const gnomon_section centres = gnomon_layout_section(&l, 1);
+        assert_int_equal(centres.kind, GNOMON_SECTION_CENTRES);
+        assert_int_equal(centres.length, CENTRES * D * 4);
+        const float nan = NAN;
+        if (changes[i].from != NULL) {
+            assert_int_equal(strlen(changes[i].from), strlen(changes[i].to));
+            char *at = memmem(b.data + s.offset, (size_t)s.length, changes[i].from,
+                              strlen(changes[i].from));
+            if (!at) fail_msg("%s is not in the settings", changes[i].from);
+            memcpy(at, changes[i].to, strlen(changes[i].to));
+        } else if (i == 9) {
+            memcpy(b.data + centres.offset + 44, &nan, 4);
+        } else if (i == 10) {
+            place(b.data + l.table + GNOMON_LSH_ENTRY, GNOMON_SECTION_SCALE, 4);
+        } else if (i == 11) { /* a second one behind it */
+            place(b.data + l.table + 2 * GNOMON_LSH_ENTRY, GNOMON_SECTION_CENTRES, 4);
+        } else {
+            place(b.data + 16, GNOMON_LSH_REMOVED, 8);
+        }
+        seal(&b, &l);
+        assert_int_equal(use(p, &b), GNOMON_ERROR_DATA);
+        if (!strstr(gnomon_last_error(ctx), changes[i].part))
+            fail_msg("%d: %s", (int)i, gnomon_last_error(ctx));
+        assert_int_equal(gnomon_lsh_check(ctx, "a.idx", NULL, NULL), GNOMON_ERROR_DATA);
+        free(b.data);
+    }
+    /* a centre elsewhere: its points belong to other lists */
+    gnomon_layout l;
+    gnomon_lsh *index;
+    named n = {"table", 0, 0};
+    bytes b = small_file(p, 6);
+    ASSERT_OK(ctx, gnomon_layout_check(ctx, &gnomon_lsh_file, b.data, (int64_t)b.size, &l));
+    float far[D];
+    for (int j = 0; j < D; j++)
+        far[j] = 1e9f;
+    for (int c = 0; c < CENTRES - 1; c++)
+        memcpy(b.data + gnomon_layout_section(&l, 1).offset + c * sizeof far, far, sizeof far);
+    seal(&b, &l);
+    write_bytes("a.idx", b.data, b.size);
+    ASSERT_OK(ctx, gnomon_lsh_open(ctx, "a.idx", &index));
+    gnomon_lsh_destroy(index);
+    assert_int_equal(gnomon_lsh_check(ctx, "a.idx", hear, &n), GNOMON_ERROR_DATA);
+    assert_true(n.faults == 1 && n.found == 1);
+    free(b.data);
+    /* of another family there are none */
+    b = small_file(p, 0);
+    ASSERT_OK(ctx, gnomon_layout_check(ctx, &gnomon_lsh_file, b.data, (int64_t)b.size, &l));
+    place(b.data + 16, GNOMON_LSH_CODED | GNOMON_LSH_REMOVED | GNOMON_LSH_CENTRED, 8);
+    seal(&b, &l);
+    assert_int_equal(use(p, &b), GNOMON_ERROR_DATA);
+    free(b.data);
+    free(p);
+}
+
 /* What only check sees: all that a query relies on is as it must be. */
 static void check_sees_more(void **state)
 {
@@ -402,6 +482,7 @@ int main(void)
                                        cmocka_unit_test(cut_files),
                                        cmocka_unit_test(newer_files_and_strange_numbers),
                                        cmocka_unit_test(strange_settings),
+                                       cmocka_unit_test(strange_centres),
                                        cmocka_unit_test(check_sees_more),
                                        cmocka_unit_test(made_up_files)};
     return cmocka_run_group_tests(tests, open_context, close_context);

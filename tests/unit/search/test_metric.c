@@ -82,7 +82,9 @@ static void numbers_are_pinned(void **state)
     assert_int_equal(gnomon_metric_from_name(NULL), 0);
     assert_int_equal(gnomon_metric_family(GNOMON_COSINE, 0), GNOMON_LSH_SIMHASH);
     assert_int_equal(gnomon_metric_family(GNOMON_COSINE, 1), GNOMON_LSH_CROSS_POLYTOPE);
-    assert_int_equal(gnomon_metric_family(GNOMON_COSINE, 2), 0);
+    assert_int_equal(gnomon_metric_family(GNOMON_COSINE, 2), GNOMON_LSH_SPHERICAL_KMEANS);
+    assert_int_equal(gnomon_metric_family(GNOMON_COSINE, 3), 0);
+    assert_int_equal(gnomon_metric_family(GNOMON_L2, 1), GNOMON_LSH_KMEANS);
     assert_int_equal(gnomon_metric_family(GNOMON_IP, 0), 0);
     assert_int_equal(gnomon_metric_family(GNOMON_L2, -1), 0);
 }
