@@ -41,6 +41,7 @@
 #ifndef GNOMON_LSH_H
 #define GNOMON_LSH_H
 
+#include <gnomon/join.h>
 #include <gnomon/operator.h>
 #include <gnomon/search.h>
 
@@ -143,6 +144,12 @@ GNOMON_API gnomon_status gnomon_lsh_collision(gnomon_context *ctx,
 GNOMON_API gnomon_status gnomon_lsh_train(gnomon_context *ctx, gnomon_lsh_family family,
                                           const gnomon_matrix *points, int64_t count, uint64_t seed,
                                           float *centres);
+/* The same centres of points that need not fit in memory: only those that it trains on are read,
+ * each once (rows ascend from call to call) and each in one call. The others are not looked at.
+ * Errors: those of gnomon_lsh_train, and what 'read' returns. */
+GNOMON_API gnomon_status gnomon_lsh_train_stream(gnomon_context *ctx, gnomon_lsh_family family,
+                                                 const gnomon_join_points *points, int64_t count,
+                                                 uint64_t seed, float *centres);
 
 /* Checked hash functions. Read-only after creation: any number of threads may use one at once, each
  * with its own context. Allocated by malloc, as operators are. */
@@ -299,18 +306,18 @@ GNOMON_API gnomon_status gnomon_lsh_compact(gnomon_lsh *index);
 
 typedef struct gnomon_lsh_info {
     size_t struct_size;         /* see gnomon/base.h */
-    gnomon_lsh_options options; /* completed; descriptor is the index's own */
+    gnomon_lsh_options options; /* completed; descriptor and centres are the index's own */
     int64_t points;             /* number of points added; ids are below it */
     int64_t removed;
     int64_t buckets;     /* over all tables */
     int64_t largest;     /* points in the largest bucket */
     int64_t table_bytes; /* memory in addition to the points: tables, */
     int64_t code_bytes;  /* codes, */
-    int64_t other_bytes; /* copied sets, the bitmap of removed points */
+    int64_t other_bytes; /* copied sets, the bitmap of removed points, centres */
 } gnomon_lsh_info;
 
-/* Describes an index; info->struct_size must be set. info->options.functions.descriptor is valid as
- * long as the index. */
+/* Describes an index; info->struct_size must be set. info->options.functions.descriptor and centres
+ * are valid as long as the index. */
 GNOMON_API void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info);
 
 /* Statistics of queries, summed over the queries. */

@@ -107,6 +107,8 @@ gnomon_status gnomon_lsh_check_form(gnomon_context *ctx, const gnomon_lsh *index
                                     const gnomon_points *points, const char *name);
 
 /* ---- options.c ---- */
+/* What is wrong with points that are to be read. */
+gnomon_status gnomon_lsh_check_stream(gnomon_context *ctx, const gnomon_join_points *points);
 /* Whether a family's functions are for this metric. */
 bool gnomon_lsh_of_metric(gnomon_metric metric, gnomon_lsh_family family);
 /* Completes options; d: whether params fit the index. Errors: ARGUMENT, UNSUPPORTED. */

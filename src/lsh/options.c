@@ -58,6 +58,20 @@ gnomon_status gnomon_lsh_check_search_params(gnomon_context *ctx, const gnomon_l
     return GNOMON_OK;
 }
 
+gnomon_status gnomon_lsh_check_stream(gnomon_context *ctx, const gnomon_join_points *p)
+{
+    GNOMON_NEED(ctx, p, "points");
+    GNOMON_FAIL_IF(p->read == NULL, ctx, GNOMON_ERROR_ARGUMENT,
+                   GNOMON_ARG("points.read") " is NULL");
+    GNOMON_FAIL_IF(p->rows < 0 || p->cols < 0, ctx, GNOMON_ERROR_SHAPE,
+                   GNOMON_ARG("points") " is %" PRId64 " x %" PRId64 "; it must not be negative",
+                   p->rows, p->cols);
+    GNOMON_FAIL_IF(gnomon_dtype_size(p->dtype) == 0, ctx, GNOMON_ERROR_DTYPE,
+                   GNOMON_ARG("points") " is of type %d; it must be one of gnomon_dtype",
+                   (int)p->dtype);
+    return GNOMON_OK;
+}
+
 /* One function makes all lists; what orders candidates before they are verified is not for these.
  */
 static gnomon_status check_lists(gnomon_context *ctx, const gnomon_lsh_options *o)

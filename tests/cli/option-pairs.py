@@ -43,7 +43,7 @@ VALUES = {
     "measure": [None], "power": ["1"], "oversample": ["1"], "block": ["2"], "probes": ["3"], "test-vectors": ["3"], "test-power": ["1"],
     "damp": ["0.5"], "sketch-size": ["8"], "rcond": ["0.001"], "iterations": ["2"], "residual": ["residual.npy"],
     "ranks": ["2,2"], "sequential": [None], "order": ["F"], "dense": [None], "digits": ["5"], "no-compress": [None],
-    "queries": ["queries.npy"], "slower": [None], "family": ["simhash"], "tables": ["2"], "bands": ["2"], "functions": ["3"],
+    "queries": ["queries.npy"], "slower": [None], "family": ["simhash"], "centres": ["5"], "tables": ["2"], "bands": ["2"], "functions": ["3"],
     "fine": ["1"], "sides": ["4"], "codes": ["2"], "rabitq": ["2"], "rerank": ["5"], "coarse-probes": ["1"], "candidates": ["6"],
     "field": ["text"], "id": ["id"], "skip-bad": [None], "max-document": ["1K"], "parts": ["lines"], "min-part": ["2"], "lower": [None], "fold-case": [None], "normalize": ["nfkc"], "punctuation": ["keep"],
     "weighted": [None], "containment": [None],

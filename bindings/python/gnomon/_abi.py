@@ -1509,6 +1509,7 @@ FUNCTIONS = {
     "gnomon_lsh_functions_init": lambda: (c.c_int, [c.POINTER(gnomon_lsh_functions), c.c_size_t]),
     "gnomon_lsh_collision": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_lsh_functions), c.c_double, c.POINTER(c.c_double)]),
     "gnomon_lsh_train": lambda: (c.c_int, [c.c_void_p, c.c_int, c.POINTER(gnomon_matrix), c.c_int64, c.c_uint64, c.POINTER(c.c_float)]),
+    "gnomon_lsh_train_stream": lambda: (c.c_int, [c.c_void_p, c.c_int, c.POINTER(gnomon_join_points), c.c_int64, c.c_uint64, c.POINTER(c.c_float)]),
     "gnomon_hasher_create": lambda: (c.c_int, [c.c_void_p, c.POINTER(gnomon_lsh_functions), c.POINTER(c.c_void_p)]),
     "gnomon_hasher_destroy": lambda: (None, [c.c_void_p]),
     "gnomon_hasher_apply": lambda: (c.c_int, [c.c_void_p, c.c_void_p, c.POINTER(gnomon_matrix), c.POINTER(gnomon_matrix)]),

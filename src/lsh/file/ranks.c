@@ -115,22 +115,6 @@ static gnomon_status take_ready(void *user, int64_t piece, const void *data, int
     return bytes == 0 ? GNOMON_OK : GNOMON_ERROR_DATA;
 }
 
-static gnomon_status check(const building *b, const gnomon_lsh_options *options)
-{
-    const gnomon_join_points *p = b->points;
-    GNOMON_NEED(b->ctx, options, "options");
-    GNOMON_NEED(b->ctx, p, "points");
-    GNOMON_FAIL_IF(p->read == NULL, b->ctx, GNOMON_ERROR_ARGUMENT,
-                   GNOMON_ARG("points.read") " is NULL");
-    GNOMON_FAIL_IF(p->rows < 0 || p->cols < 0, b->ctx, GNOMON_ERROR_SHAPE,
-                   GNOMON_ARG("points") " is %" PRId64 " x %" PRId64 "; it must not be negative",
-                   p->rows, p->cols);
-    GNOMON_FAIL_IF(gnomon_dtype_size(p->dtype) == 0, b->ctx, GNOMON_ERROR_DTYPE,
-                   GNOMON_ARG("points") " is of type %d; it must be one of gnomon_dtype",
-                   (int)p->dtype);
-    return GNOMON_OK;
-}
-
 static gnomon_status plan(building *b, int size)
 {
     terms *t = &b->t;
@@ -152,13 +136,16 @@ static gnomon_status plan(building *b, int size)
     return GNOMON_OK;
 }
 
-/* What hashes and is written must be the same on all ranks. */
+/* What hashes and is written must be the same on all ranks, centres too. */
 static gnomon_status sum_settings(building *b)
 {
     char *json;
     GNOMON_TRY(gnomon_lsh_settings_to_json(b->ctx, b->shape, &json));
     b->t.settings = gnomon_lsh_checksum(json, strlen(json));
     free(json);
+    const gnomon_hasher *h = b->shape->hasher;
+    if (h->centres != NULL)
+        b->t.settings ^= gnomon_lsh_checksum(h->centres, (size_t)gnomon_hasher_centre_bytes(h));
     return GNOMON_OK;
 }
 
@@ -166,7 +153,8 @@ static gnomon_status sum_settings(building *b)
 static gnomon_status prepare(building *b, const gnomon_comm *comm,
                              const gnomon_lsh_options *options, const char *path)
 {
-    GNOMON_TRY(check(b, options));
+    GNOMON_NEED(b->ctx, options, "options");
+    GNOMON_TRY(gnomon_lsh_check_stream(b->ctx, b->points));
     if (comm->rank == 0) {
         GNOMON_TRY(gnomon_lsh_builder_create(b->ctx, options, path, &b->builder));
         b->shape = gnomon_lsh_builder_shape(b->builder);

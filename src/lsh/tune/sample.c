@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static void choose(int64_t n, uint64_t seed, int64_t skip, int64_t count, int64_t *rows)
+void gnomon_some_rows_draw(int64_t n, uint64_t seed, int64_t skip, int64_t count, int64_t *rows)
 {
     const gnomon_simple key = {.key0 = (uint32_t)seed, .key1 = (uint32_t)(seed >> 32)};
     const gnomon_words a = gnomon_call(&key, GNOMON_TAG_LSH_KEY, 0, 0);
@@ -83,7 +83,7 @@ gnomon_status gnomon_some_points_with(gnomon_context *ctx, const gnomon_points *
     gnomon_status status = gnomon_alloc(ctx, out->count, sizeof *out->rows, "a sample", &out->rows);
     if (status == GNOMON_OK) {
         if (named > 0) memcpy(out->rows, rows, (size_t)named * sizeof *rows);
-        choose(gnomon_points_rows(all), seed, skip, count, out->rows + named);
+        gnomon_some_rows_draw(gnomon_points_rows(all), seed, skip, count, out->rows + named);
         status = all->dense ? copy_dense(ctx, all->dense, out) : copy_sparse(ctx, all->sparse, out);
     }
     if (status != GNOMON_OK) gnomon_some_points_free(ctx, out);

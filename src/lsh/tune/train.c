@@ -14,6 +14,7 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { EACH = 32, ROUNDS = 6 }; /* points a centre, iterations */
@@ -128,36 +129,106 @@ static gnomon_status train(training *t)
     return status;
 }
 
-gnomon_status gnomon_lsh_train(gnomon_context *ctx, gnomon_lsh_family family,
-                               const gnomon_matrix *points, int64_t count, uint64_t seed,
-                               float *centres)
+/* ---- the calls ---- */
+
+static gnomon_status open(gnomon_context *ctx, gnomon_lsh_family family, const void *points,
+                          int64_t count, float *centres, training *t)
 {
     GNOMON_NEED(NULL, ctx, "ctx");
     GNOMON_NEED(ctx, centres, "centres");
+    GNOMON_NEED(ctx, points, "points");
     GNOMON_TRY(gnomon_lsh_check_device(ctx));
     const gnomon_family_row *row = gnomon_family_row_of(family);
     GNOMON_FAIL_IF(row == NULL || row->centres == 0, ctx, GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("family") " is %s; it must be k-means or spherical-k-means",
                    gnomon_lsh_family_name(family));
-    const gnomon_points all = {points, NULL};
-    GNOMON_NEED(ctx, points, "points");
-    GNOMON_TRY(gnomon_points_check(ctx, &all, "points"));
-    GNOMON_FAIL_IF(count < 2 || count > GNOMON_LSH_MOST_CENTRES || count > points->rows, ctx,
+    *t = (training){.ctx = ctx,
+                    .kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search,
+                    .metric = row->centres,
+                    .count = count,
+                    .centres = centres};
+    return GNOMON_OK;
+}
+
+static gnomon_status check_count(const training *t, int64_t rows)
+{
+    GNOMON_FAIL_IF(t->count < 2 || t->count > GNOMON_LSH_MOST_CENTRES || t->count > rows, t->ctx,
                    GNOMON_ERROR_ARGUMENT,
                    GNOMON_ARG("count") " is %" PRId64 "; it must be 2 to 65536, and at most the "
                                        "%" PRId64 " points",
-                   count, points->rows);
-    GNOMON_TRY(gnomon_check_rows(ctx, points, "points", 0));
+                   t->count, rows);
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_lsh_train(gnomon_context *ctx, gnomon_lsh_family family,
+                               const gnomon_matrix *points, int64_t count, uint64_t seed,
+                               float *centres)
+{
+    training t;
     gnomon_some_points some;
-    const int64_t most = count * EACH;
-    GNOMON_TRY(gnomon_some_points_draw(ctx, &all, seed, 0, gnomon_min(points->rows, most), &some));
-    training t = {.ctx = ctx,
-                  .kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search,
-                  .metric = row->centres,
-                  .points = some.points.dense,
-                  .count = count,
-                  .centres = centres};
+    const gnomon_points all = {points, NULL};
+    GNOMON_TRY(open(ctx, family, points, count, centres, &t));
+    GNOMON_TRY(gnomon_points_check(ctx, &all, "points"));
+    GNOMON_TRY(check_count(&t, points->rows));
+    GNOMON_TRY(gnomon_check_rows(ctx, points, "points", 0));
+    const int64_t most = gnomon_min(points->rows, count * EACH);
+    GNOMON_TRY(gnomon_some_points_draw(ctx, &all, seed, 0, most, &some));
+    t.points = some.points.dense;
     const gnomon_status status = train(&t);
     gnomon_some_points_free(ctx, &some);
+    return status;
+}
+
+typedef struct wanted {
+    int64_t row, place; /* of all points, of the sample */
+} wanted;
+
+static int by_row(const void *a, const void *b)
+{
+    const wanted *x = a, *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static gnomon_status read_sample(gnomon_context *ctx, const gnomon_join_points *points,
+                                 uint64_t seed, const gnomon_matrix *sample)
+{
+    const int64_t n = sample->rows;
+    int64_t *rows = NULL;
+    wanted *order = NULL;
+    gnomon_status status = gnomon_alloc(ctx, n, sizeof *rows, "a sample", &rows);
+    if (status == GNOMON_OK) status = gnomon_alloc(ctx, n, sizeof *order, "a sample", &order);
+    if (status == GNOMON_OK) {
+        gnomon_some_rows_draw(points->rows, seed, 0, n, rows);
+        for (int64_t i = 0; i < n; i++)
+            order[i] = (wanted){rows[i], i};
+        qsort(order, (size_t)n, sizeof *order, by_row);
+    }
+    for (int64_t i = 0; i < n && status == GNOMON_OK; i++) {
+        const gnomon_matrix to = gnomon_rows(sample, order[i].place, 1);
+        status = points->read(points->user, order[i].row, &to);
+        if (status == GNOMON_OK) status = gnomon_check_rows(ctx, &to, "points", order[i].row);
+    }
+    gnomon_free(ctx, rows);
+    gnomon_free(ctx, order);
+    return status;
+}
+
+gnomon_status gnomon_lsh_train_stream(gnomon_context *ctx, gnomon_lsh_family family,
+                                      const gnomon_join_points *points, int64_t count,
+                                      uint64_t seed, float *centres)
+{
+    training t;
+    void *data;
+    GNOMON_TRY(open(ctx, family, points, count, centres, &t));
+    GNOMON_TRY(gnomon_lsh_check_stream(ctx, points));
+    GNOMON_TRY(check_count(&t, points->rows));
+    const int64_t most = gnomon_min(points->rows, count * EACH);
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(most, points->cols), gnomon_dtype_size(points->dtype),
+                            "a sample", &data));
+    const gnomon_matrix sample = gnomon_matrix_rowmajor(data, points->dtype, most, points->cols);
+    t.points = &sample;
+    gnomon_status status = read_sample(ctx, points, seed, &sample);
+    if (status == GNOMON_OK) status = train(&t);
+    gnomon_free(ctx, data);
     return status;
 }

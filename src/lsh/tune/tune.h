@@ -16,6 +16,7 @@ typedef struct gnomon_some_points {
 } gnomon_some_points;
 
 /* 'skip' and on of a random order of [0, n), which the seed determines: 'count' distinct ones. */
+void gnomon_some_rows_draw(int64_t n, uint64_t seed, int64_t skip, int64_t count, int64_t *rows);
 gnomon_status gnomon_some_points_draw(gnomon_context *ctx, const gnomon_points *all, uint64_t seed,
                                       int64_t skip, int64_t count, gnomon_some_points *out);
 /* The same after 'named' rows. */
