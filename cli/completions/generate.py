@@ -16,7 +16,7 @@ VALUES = {
     "values": "distance similarity",
     "precision": "fp32 fp16",
     "scaling": "isometric none",
-    "family": "p-stable p-stable-l1 simhash cross-polytope bit-sampling minhash",
+    "family": "p-stable p-stable-l1 simhash cross-polytope bit-sampling minhash icws k-means spherical-k-means",
     "bound": "achlioptas gaussian-exact dasgupta-gupta",
     "device": "auto cpu cuda",
     "comm": "mpi mpich openmpi",

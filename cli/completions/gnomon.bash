@@ -154,7 +154,7 @@ _gnomon() {
         esac
         ;;
     'index build')
-        options="-o --output --metric --recall -k --radius --threshold --queries --slower --seed --family --tables --bands --functions --rows --fine --width --sides --codes --probes --rerank --rabitq --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
+        options="-o --output --metric --recall -k --radius --threshold --queries --slower --seed --family --tables --bands --functions --rows --fine --width --sides --centres --codes --probes --rerank --rabitq --format --shape --dtype --delimiter --header --no-header --features --zero-based --one-based --device --threads --memory --comm --json --progress --quiet -h --help"
         case $before in
         -o | --output) words=FILES ;;
         --metric) words="l2 cosine ip hamming jaccard l1 weighted-jaccard euclidean dot inner_product manhattan ruzicka" ;;
@@ -163,12 +163,13 @@ _gnomon() {
         --radius | --threshold) words="NONE" ;;
         --queries) words=FILES ;;
         --seed) words="NONE" ;;
-        --family) words="p-stable p-stable-l1 simhash cross-polytope bit-sampling minhash" ;;
+        --family) words="p-stable p-stable-l1 simhash cross-polytope bit-sampling minhash icws k-means spherical-k-means" ;;
         --tables | --bands) words="NONE" ;;
         --functions | --rows) words="NONE" ;;
         --fine) words="NONE" ;;
         --width) words="NONE" ;;
         --sides) words="NONE" ;;
+        --centres) words="NONE" ;;
         --codes) words="NONE" ;;
         --probes) words="NONE" ;;
         --rerank) words="NONE" ;;

@@ -22,6 +22,12 @@ json_t *cli_index_json(const cli_index_file *index);
  * once. -1 or an exit code. */
 int cli_index_wait(cli_app *app, const char *path, int *waiting);
 
+/* Trains centres for functions->family on points of the file at path, which is read for that alone:
+ * centre_count of them, where it is 0 the root of the number of points. functions point at *centres
+ * then; free() it, whatever is returned. -1 or an exit code. */
+int cli_index_train(cli_app *app, const char *path, const cli_input_options *input,
+                    gnomon_lsh_functions *functions, float **centres);
+
 /* What writes an index of the one kind or the other, which is NULL. */
 typedef struct cli_builder {
     gnomon_lsh_builder *hashed;

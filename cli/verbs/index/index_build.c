@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { ENOUGH_QUERIES = 400 }; /* with fewer, points stand in */
 
@@ -17,7 +18,9 @@ typedef struct build {
     gnomon_rabitq_options coding;
     uint64_t seed;
     int k_given, radius_given, recall_given, family_given, tables_given, functions_given,
-        fine_given, width_given, sides_given, codes_given, probes_given, rerank_given, bits_given;
+        fine_given, width_given, sides_given, centres_given, codes_given, probes_given,
+        rerank_given, bits_given;
+    float *centres; /* of a family that is trained */
     int64_t points;
     gnomon_data_info info;
     cli_index_file index;
@@ -27,7 +30,7 @@ typedef struct build {
 
 /* ---- options ---- */
 
-enum { GUARANTEE = 7, SETTINGS = 10 };
+enum { GUARANTEE = 7, SETTINGS = 11 };
 
 /* high 0: no limit */
 static cli_option number(const char *name, int64_t *target, int *given, int64_t low, int64_t high,
@@ -154,10 +157,14 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
          .help = "p-stable, p-stable-l1: bucket width, in the points' units"},
         number("sides", &b->options.functions.sides, &b->sides_given, 2, 4096, "S",
                "cross-polytope: directions per function (default 16)"),
+        number("centres", &b->options.functions.centre_count, &b->centres_given, 2, 65536, "C",
+               "k-means, spherical-k-means: lists that the points are cut into, by the nearest of "
+               "so many trained centres (default: the root of the number of points)"),
         number("codes", &b->options.codes, &b->codes_given, 0, 1024, "BYTES",
                "l2, cosine: bytes of a point's code (default 0: none)"),
         number("probes", &b->options.search_params.probes, &b->probes_given, 0, 1 << 24, "N",
-               "buckets that a query probes in addition to its own in each table (default 0)"),
+               "buckets that a query probes in addition to its own in each table, of k-means lists "
+               "in addition to the nearest (default 0)"),
         number("rerank", &b->options.search_params.rerank, &b->rerank_given, 0, 0, "N",
                "with --codes: candidates reranked by exact distances (default 0: all)"),
         number("rabitq", &b->coding.bits, &b->bits_given, 1, 8, "BITS",
@@ -170,6 +177,7 @@ static void make_table(build *b, cli_option table[GUARANTEE + SETTINGS])
 static const cli_verb texts[] = {
     {.synopsis = "POINTS -o OUT --recall SHARE (-k K | --radius R) [options]\n"
                  "POINTS -o OUT --tables L --functions M [--width W] [options]\n"
+                 "POINTS -o OUT --family k-means [--centres C] [options]\n"
                  "POINTS -o OUT --rabitq BITS [--metric METRIC] [--seed N]\n"
                  "POINTS -o OUT [options]",
      .about = "Builds an index and writes it, with the points, to one file. With --recall the "
@@ -178,6 +186,9 @@ static const cli_verb texts[] = {
               "faster, the command reports that, writes nothing and exits with code 1. With given "
               "settings the points are read piece by piece, and neither they nor the tables need "
               "to fit in memory; sorted runs are kept in TMPDIR, 12 bytes per point and table. "
+              "By --family k-means or spherical-k-means the index has inverted lists (IVF): one of "
+              "each trained centre, with the points that it is nearest to. It is trained on at "
+              "most 64 points a centre, which must fit in --memory: POINTS is read twice. "
               "With --rabitq, too, the points must fit in --memory: the index has a code of each, "
               "and queries are answered exactly, or to a recall that they ask for. "
               "Without any of these, "
@@ -189,6 +200,8 @@ static const cli_verb texts[] = {
          "Given settings\n"
          "gnomon index build base.npy --tables 8 --functions 4 --width 20 --probes 16 -o "
          "given.lsh\n"
+         "Inverted lists, of which a query probes eight\n"
+         "gnomon index build base.npy --family k-means --centres 64 --probes 7 -o lists.lsh\n"
          "Sets\n"
          "gnomon index build sparse.mtx --metric jaccard --tables 4 --functions 2 -o sets.lsh\n"
          "Codes of four bits a coordinate\n"
@@ -250,18 +263,46 @@ static int needs_also(cli_app *app, const char *given, const char *given_alias, 
                      strcmp(name, given_alias) == 0 ? other_alias : other);
 }
 
+static int trained(const build *b)
+{
+    return b->family == GNOMON_LSH_KMEANS || b->family == GNOMON_LSH_SPHERICAL_KMEANS;
+}
+
+/* One table of one function; POINTS is read once more to train it. */
+static int check_trained(build *b)
+{
+    cli_app *app = b->app;
+    struct stat st;
+    const char *name = gnomon_lsh_family_name((gnomon_lsh_family)b->family);
+    const gnomon_metric metric = b->family == GNOMON_LSH_KMEANS ? GNOMON_L2 : GNOMON_COSINE;
+    if (b->metric != (int)metric)
+        return cli_usage(app, "--family %s is for --metric %s, not %s", name,
+                         gnomon_metric_name(metric), gnomon_metric_name((gnomon_metric)b->metric));
+    if (b->tables_given || b->functions_given || b->fine_given || b->width_given ||
+        b->sides_given || b->codes_given || b->rerank_given)
+        return cli_usage(app, "--family %s takes no other settings than --centres and --probes",
+                         name);
+    if (strcmp(b->path, "-") == 0 || (stat(b->path, &st) == 0 && !S_ISREG(st.st_mode)))
+        return cli_usage(app, "--family %s reads POINTS twice: %s is no file", name,
+                         strcmp(b->path, "-") == 0 ? "standard input" : b->path);
+    b->options.tables = b->options.coarse = 1;
+    b->tables_given = b->functions_given = 1;
+    return -1;
+}
+
 static int check(build *b, int tune)
 {
     cli_app *app = b->app;
     const char *const inputs[] = {b->path, b->queries_path};
     const int guaranteed = tune || b->recall_given;
     const int told = b->family_given + b->tables_given + b->functions_given + b->fine_given +
-                     b->width_given + b->sides_given + b->codes_given + b->probes_given +
-                     b->rerank_given;
+                     b->width_given + b->sides_given + b->centres_given + b->codes_given +
+                     b->probes_given + b->rerank_given;
     if (!tune && b->output == NULL) return cli_usage(app, "-o OUT is needed");
     if (!tune && app->comm_name != NULL && (guaranteed || told == 0 || b->codes_given))
         return cli_usage(app, "--comm: several ranks build an index of dense points with given "
-                              "--tables and --functions, and without --codes");
+                              "--tables and --functions or by --family k-means, and without "
+                              "--codes");
     if (b->bits_given && (guaranteed || told > 0))
         return cli_usage(app, "--rabitq excludes --recall and all other settings");
     if (guaranteed && told > 0)
@@ -279,6 +320,12 @@ static int check(build *b, int tune)
                          "--rabitq: there are no codes for --metric %s; l2 and cosine have them",
                          gnomon_metric_name((gnomon_metric)b->metric));
     const int hashed = !b->inverted && !b->bits_given;
+    if (trained(b)) {
+        const int code = check_trained(b);
+        if (code >= 0) return code;
+    } else if (b->centres_given) {
+        return cli_usage(app, "--centres needs --family k-means or spherical-k-means");
+    }
     if (!guaranteed && hashed && !b->tables_given && !b->functions_given)
         return cli_usage(app, "either --recall, or --tables and --functions are needed");
     if (!guaranteed && hashed && !b->tables_given)
@@ -315,6 +362,12 @@ static int check(build *b, int tune)
 
 /* ---- as told ---- */
 
+static int train(build *b)
+{
+    if (!trained(b)) return -1;
+    return cli_index_train(b->app, b->path, &b->input, &b->options.functions, &b->centres);
+}
+
 /* Opens what writes the index. */
 static gnomon_status create(build *b, cli_builder *builder)
 {
@@ -331,7 +384,9 @@ static int build_told(build *b)
     cli_app *app = b->app;
     gnomon_reader *reader = NULL;
     cli_builder builder = {NULL, NULL};
-    int code = cli_open_input(app, b->path, &b->input, &reader, &b->info);
+    const double begin = cli_seconds();
+    int code = train(b);
+    if (code < 0) code = cli_open_input(app, b->path, &b->input, &reader, &b->info);
     if (code < 0) code = cli_check_bits(app, b->metric, b->path, &b->info);
     if (code < 0 && b->inverted && (b->info.access & GNOMON_ACCESS_SPARSE) == 0)
         code = cli_fail(app, CLI_EXIT_USAGE,
@@ -345,7 +400,6 @@ static int build_told(build *b)
             code = cli_index_wait(app, b->output, &waiting);
         if (code < 0 && status != GNOMON_OK) code = cli_fail_status(app, status);
     }
-    const double begin = cli_seconds();
     if (code < 0)
         code = cli_index_add_points(app, b->path, reader, &b->info, b->options.metric,
                                     b->options.codes > 0, &builder, &b->points);
@@ -587,7 +641,8 @@ static int open_piecewise(void *user)
     if (code < 0 && cli_metric_form(b->options.metric) != CLI_FORM_DENSE)
         code = cli_usage(b->app, "--comm: several ranks index dense points; %s takes others",
                          gnomon_metric_name(b->options.metric));
-    return code < 0 ? cli_comm_check_input(b->app, b->path, &p->info) : code;
+    if (code < 0) code = cli_comm_check_input(b->app, b->path, &p->info);
+    return code < 0 ? train(b) : code; /* each the same centres */
 }
 
 static int tell_failure(build *b, gnomon_status status)
@@ -627,8 +682,8 @@ static int build_divided(build *b)
 {
     cli_app *app = b->app;
     piecewise p = {.b = b};
-    int code = cli_comm_begin(app, open_piecewise, &p);
     const double begin = cli_seconds();
+    int code = cli_comm_begin(app, open_piecewise, &p);
     if (code < 0) {
         cli_bar_begin(app, "indexing", p.info.rows);
         code = build_ranks(&p);
@@ -674,6 +729,7 @@ int cli_index_build(int argc, char **argv)
         if (code < 0) code = report(&b, 0, 0);
         cli_index_close(&b.index);
     }
+    free(b.centres);
     return cli_end(&app, code);
 }
 

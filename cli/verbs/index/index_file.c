@@ -9,6 +9,15 @@ static void hashed_words(FILE *stream, const gnomon_lsh_info *i)
     const gnomon_lsh_options *o = &i->options;
     const gnomon_lsh_functions *f = &o->functions;
     fprintf(stream, "%s", gnomon_lsh_family_name(f->family));
+    if (f->centre_count > 0) {
+        fprintf(stream,
+                ", seed %llu: %lld centres, %lld lists that are not empty, at most %lld points in "
+                "one\na query probes %lld more lists; beside the points the index takes %.1f MiB\n",
+                (unsigned long long)f->seed, (long long)f->centre_count, (long long)i->buckets,
+                (long long)i->largest, (long long)o->search_params.probes,
+                (double)cli_index_bytes(i) / (1 << 20));
+        return;
+    }
     if (f->width > 0) fprintf(stream, ", width %g", f->width);
     if (f->sides > 0) fprintf(stream, ", %lld directions per function", (long long)f->sides);
     if (f->descriptor != NULL) fprintf(stream, ", %s", gnomon_kind_name(f->descriptor->kind));
@@ -106,6 +115,8 @@ static json_t *hashed_json(const gnomon_lsh_info *i)
     char seed[24];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->seed);
     if (out != NULL) json_object_set_new(out, "seed", json_string(seed));
+    if (out != NULL && f->centre_count > 0)
+        json_object_set_new(out, "centres", json_integer((json_int_t)f->centre_count));
     return out;
 }
 
