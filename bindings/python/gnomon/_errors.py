@@ -89,12 +89,12 @@ _KINDS: dict[int, type[GnomonError]] = {
 
 def _ours(text: str, names: Mapping[str, str]) -> str:
     """A text of the library with Python's names of the arguments: at its beginning, where it names a member or an
-    element, and wherever the name is no word of English."""
+    element, and wherever the name is no word of English, nor part of one with a hyphen, as in k-means."""
     for theirs, name in names.items():
         if theirs != name:
             word = re.escape(theirs)
             behind = r"(?=[.\['])" if theirs in ("a", "base", "points", "rows", "power", "rank", "piece") else r"\b"
-            text = re.sub(rf"^{word}\b|(?<![\w.\"]){word}{behind}", name, text)
+            text = re.sub(rf"(^{word}\b|(?<![\w.\"-]){word}{behind})(?!-\w)", name, text)
     text = re.sub(r"\b(options|functions|guarantee|search_params)\.", "", text)
     return re.sub(r"(?<=\w)\.(offsets|values)(?=\W)", lambda found: _MEMBERS[found[1]], text)
 

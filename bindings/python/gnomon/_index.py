@@ -57,7 +57,7 @@ def families(metric: str) -> list[str]:
     --------
     >>> import gnomon
     >>> gnomon.families("cosine")
-    ['simhash', 'cross-polytope']
+    ['simhash', 'cross-polytope', 'spherical-k-means']
     """
     info, found = metric_info(metric), []
     for index in range(_abi.GNOMON_METRIC_FAMILIES):
@@ -354,7 +354,7 @@ class Index:
         return {"metric": self.metric, "exact": False,
                 "family": lib.gnomon_lsh_family_name(functions.family).decode(), "dim": functions.dim,
                 "tables": options.tables, "coarse": options.coarse, "fine": options.fine, "width": functions.width,
-                "sides": functions.sides, "codes": options.codes, "seed": functions.seed,
+                "sides": functions.sides, "centres": functions.centre_count, "codes": options.codes, "seed": functions.seed,
                 "probes": options.search_params.probes, "points": found.points, "removed": found.removed,
                 "buckets": found.buckets, "largest": found.largest, "table_bytes": found.table_bytes,
                 "code_bytes": found.code_bytes, "other_bytes": found.other_bytes}

@@ -437,8 +437,49 @@ class TestIndex:
         found = index.kneighbors(x[:20], 1)
         assert np.allclose(found.distances, 0, atol=1e-6)
         for family in gnomon.families(metric):
-            assert gnomon.Index.build(x, metric=metric, family=family, tables=2, coarse=2,
-                                      width=40.0 if metric == "l1" else None).info["family"] == family
+            settings = {} if family.endswith("k-means") else dict(tables=2, coarse=2)
+            assert gnomon.Index.build(x, metric=metric, family=family, width=40.0 if metric == "l1" else None,
+                                      **settings).info["family"] == family
+
+    @pytest.mark.parametrize("metric, family", [("l2", "k-means"), ("cosine", "spherical-k-means")])
+    def test_lists(self, tmp_path, metric, family):
+        index = gnomon.Index.build(self.X[:2000], metric=metric, family=family, probes=1, random_state=3)
+        assert index.info["centres"] == 45 and index.info["tables"] == 1 and index.info["other_bytes"] >= 45 * 8 * 4
+        index.add(self.X[2000:].astype(np.float64))
+        index.remove([3, 4])
+        all_lists = index.kneighbors(self.X[:50], 5, probes=44)
+        allowed = ~np.isin(np.arange(len(self.X)), [3, 4])
+        true = gnomon.neighbors(self.X, self.X[:50], 5, metric=metric, allowed=allowed)
+        assert np.array_equal(all_lists.indices, true.indices) and np.array_equal(all_lists.distances, true.distances)
+        found = index.kneighbors(self.X[:200], 5)
+        assert np.mean([len(set(a) & set(b)) / 5 for a, b in zip(found.indices, true.indices)]) > 0.8
+        for query in (0, 17, 199):  # many at once and one by one
+            one = index.kneighbors(self.X[query:query + 1], 5)
+            assert np.array_equal(one.indices[0], found.indices[query])
+            assert np.array_equal(one.distances[0], found.distances[query])
+        near = index.radius_neighbors(self.X[:5], 0.3, probes=44)
+        assert np.array_equal(near.indices, gnomon.neighbors(self.X, self.X[:5], radius=0.3, metric=metric,
+                                                             allowed=allowed).indices)
+        index.save(tmp_path / "index")
+        for other in (gnomon.Index.open(tmp_path / "index"), pickle.loads(pickle.dumps(index))):
+            assert other.info == index.info
+            again = other.kneighbors(self.X[:200], 5)
+            assert np.array_equal(again.indices, found.indices) and np.array_equal(again.distances, found.distances)
+        few = gnomon.Index.build(self.X, metric=metric, family=family, centres=7, random_state=np.random.default_rng(1))
+        assert few.info["centres"] == 7 and few.info["buckets"] <= 7
+        for wrong, words in ((dict(centres=1), "centres"), (dict(centres=len(self.X) + 1), "centres is 2401"),
+                             (dict(tables=2), family), (dict(coarse=2), family), (dict(codes=8), family),
+                             (dict(fine=1), family), (dict(width=2.0), "width"), (dict(sides=4), "sides")):
+            with pytest.raises(ValueError, match=words):
+                gnomon.Index.build(self.X, metric=metric, family=family, **wrong)
+        with pytest.raises(ValueError, match="only k-means"):
+            gnomon.Index.build(self.X, width=4.0, centres=4)
+        with pytest.raises(ValueError, match="row 2, column 1"):
+            gnomon.Index.build(np.where(np.arange(2400)[:, None] * 8 + np.arange(8) == 17, np.nan, self.X), metric=metric,
+                               family=family)
+        sparse = pytest.importorskip("scipy.sparse")
+        with pytest.raises(ValueError, match="sparse"):
+            gnomon.Index.build(sparse.csr_matrix(self.X), metric=metric, family=family)
 
     def test_tune(self):
         index = gnomon.Index.tune(self.X, 5, recall=0.9, always=True, n_queries=200)

@@ -67,7 +67,7 @@ KEYWORDS = {
     "neighbors": ["radius", "metric", "allowed"],
     "join": ["metric", "recall", "method", "random_state", "Y"],
     "matmul": ["alpha", "beta", "out"],
-    "build": ["metric", "family", "fine", "sides", "codes", "probes", "kind"],
+    "build": ["metric", "family", "fine", "sides", "centres", "codes", "probes", "kind"],
     "rabitq": ["metric", "codes_only", "random_state", "n_jobs"],
     "rabitq query": ["recall", "rerank", "allowed"],
     "sketcher": ["axis", "dtype"],
