@@ -48,6 +48,17 @@ static void make(job *j)
     j->options.coarse = 4;
 }
 
+/* Lists by some of the points as centres. */
+static void use_centres(job *j)
+{
+    j->options.metric = GNOMON_L2;
+    j->options.functions.family = GNOMON_LSH_KMEANS;
+    j->options.functions.width = 0;
+    j->options.functions.centre_count = 20;
+    j->options.functions.centres = j->f32 + COLS;
+    j->options.tables = j->options.coarse = 1;
+}
+
 static const void *data_of(const job *j)
 {
     return j->dtype == GNOMON_F64 ? j->f64 : j->dtype == GNOMON_F32 ? (const void *)j->f32 : j->u8;
@@ -93,6 +104,7 @@ static void build(rank_run *run)
     if (odd && j->way == 6) options.coarse = -1;
     if (odd && j->way == 9) options.functions.seed++;
     if (odd && j->way == 10) options.functions.width = 5;
+    if (odd && j->way == 11) options.functions.centres++; /* another number in each place */
     if (j->way == 7) path = "nowhere/at all";
     run->status = gnomon_comm_lsh_build(run->ctx, &run->comm, &options,
                                         odd && j->way == 8 ? NULL : &points, path);
@@ -132,13 +144,14 @@ static void test_same_bytes(void **state)
     rank_run runs[MOST_RANKS];
     make(j);
     j->odd = -1;
-    for (int way = 0; way < 3; way++) {
-        j->dtype = way == 0 ? GNOMON_F32 : way == 1 ? GNOMON_F64 : GNOMON_U8;
+    for (int way = 0; way < 4; way++) {
+        j->dtype = way == 0 || way == 3 ? GNOMON_F32 : way == 1 ? GNOMON_F64 : GNOMON_U8;
         if (way == 2) {
             j->options.metric = GNOMON_HAMMING;
             j->options.functions.family = GNOMON_LSH_BIT_SAMPLING;
             j->options.functions.width = 0;
         }
+        if (way == 3) use_centres(j);
         for (size_t n = 0; n < sizeof rows / sizeof rows[0]; n++) {
             j->rows = rows[n];
             build_alone(j);
@@ -241,6 +254,28 @@ static void test_bad_rows(void **state)
                 assert_non_null(strstr(runs[i].text, said));
             }
         }
+    j->way = 0;
+}
+
+/* Ranks with other centres would give points to other lists. */
+static void test_other_centres(void **state)
+{
+    (void)state;
+    job *j = &the;
+    rank_run runs[MOST_RANKS];
+    make(j);
+    use_centres(j);
+    j->rows = 3000;
+    j->dtype = GNOMON_F32;
+    build_both(j);
+    j->way = 11;
+    j->odd = 2;
+    run_ranks(4, build, j, runs);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(runs[i].status, GNOMON_ERROR_SHAPE);
+        assert_non_null(strstr(runs[i].text, "by other options"));
+    }
+    expect_same();
     j->way = 0;
 }
 
@@ -389,10 +424,10 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bytes),     cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_bad_rows),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_hostile_pieces), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_damage)};
+        cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_bad_rows),   cmocka_unit_test(test_other_centres),
+        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_hostile_pieces),
+        cmocka_unit_test(test_memory),     cmocka_unit_test(test_damage)};
     snprintf(due, sizeof due, "comm-lsh-due-%d", (int)getpid());
     snprintf(got, sizeof got, "comm-lsh-got-%d", (int)getpid());
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
