@@ -188,7 +188,7 @@ static const cli_verb texts[] = {
               "to fit in memory; sorted runs are kept in TMPDIR, 12 bytes per point and table. "
               "By --family k-means or spherical-k-means the index has inverted lists (IVF): one of "
               "each trained centre, with the points that it is nearest to. It is trained on at "
-              "most 64 points a centre, which must fit in --memory: POINTS is read twice. "
+              "most 32 points a centre, which must fit in --memory: POINTS is read twice. "
               "With --rabitq, too, the points must fit in --memory: the index has a code of each, "
               "and queries are answered exactly, or to a recall that they ask for. "
               "Without any of these, "
@@ -528,17 +528,18 @@ static json_t *trials_json(const build *b)
         const gnomon_lsh_trial *x = &t->trials[i];
         json_array_append_new(
             list,
-            json_pack("{s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:s}",
-                      "family", gnomon_lsh_family_name(x->family), "width", x->width, "sides",
-                      (json_int_t)x->sides, "tables", (json_int_t)x->tables, "functions",
-                      (json_int_t)x->functions, "fine", (json_int_t)x->fine, "probes",
-                      (json_int_t)x->probes, "coarse_probes", (json_int_t)x->coarse, "limit",
-                      (json_int_t)x->limit, "rerank", (json_int_t)x->rerank, "recall", x->recall,
-                      "candidates", x->candidates, "cost_us", x->cost / 1e3, "index_bytes",
-                      (json_int_t)x->bytes, "tested",
-                      x->chosen == 2   ? "kept"
-                      : x->chosen == 1 ? "failed"
-                                       : "no"));
+            json_pack(
+                "{s:s, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:s}",
+                "family", gnomon_lsh_family_name(x->family), "width", x->width, "sides",
+                (json_int_t)x->sides, "centres", (json_int_t)x->centres, "tables",
+                (json_int_t)x->tables, "functions", (json_int_t)x->functions, "fine",
+                (json_int_t)x->fine, "probes", (json_int_t)x->probes, "coarse_probes",
+                (json_int_t)x->coarse, "limit", (json_int_t)x->limit, "rerank",
+                (json_int_t)x->rerank, "recall", x->recall, "candidates", x->candidates, "cost_us",
+                x->cost / 1e3, "index_bytes", (json_int_t)x->bytes, "tested",
+                x->chosen == 2   ? "kept"
+                : x->chosen == 1 ? "failed"
+                                 : "no"));
     }
     return list;
 }

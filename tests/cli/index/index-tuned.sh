@@ -15,7 +15,7 @@ import json, sys
 r = json.load(sys.stdin)
 p = r["guarantee"]
 kept = [t for t in r["considered"] if t["tested"] == "kept"]
-print(p["kept"], p["bound"] >= 0.9, len(kept), kept[0]["tables"] == r["tables"], kept[0]["functions"] == r["functions"], len(r["considered"]) > 3)'
+print(p["kept"], p["bound"] >= 0.9, len(kept), kept[0]["tables"] == r["tables"], kept[0]["functions"] == r["functions"], len(r["considered"]) >= 1)'
 gnomon index check other.lsh
 # so few are searched exactly, and nothing is written
 try gnomon index build points.csv -k 1 --recall 0.9 -o none.lsh

@@ -22,7 +22,7 @@ static int close_context(void **state)
     return 0;
 }
 
-enum { N = 700, D = 9, MOST = 40, EACH = 64, ROUNDS = 8 };
+enum { N = 700, D = 9, MOST = 40, EACH = 32, ROUNDS = 6 };
 
 static const gnomon_lsh_family families[] = {GNOMON_LSH_KMEANS, GNOMON_LSH_SPHERICAL_KMEANS};
 
