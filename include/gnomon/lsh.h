@@ -1,5 +1,6 @@
 /* gnomon/lsh.h: locality-sensitive hashing: hash functions that give near points the same value
- * more often than far ones, and indexes made of them for approximate nearest neighbours.
+ * more often than far ones, and indexes made of them for approximate nearest neighbours: hash
+ * tables, or by trained centres inverted lists (IVF).
  *
  * The header has, in this order: hash functions; tables (an index in memory and its queries);
  * files; tuning, which finds an index with a recall guarantee.

@@ -191,7 +191,7 @@ def case(campaign, files, kinds, number, folder):
         why = "a damaged checkpoint was taken, and the pairs are others"
     if why is None and kind in STOPPED.values() and result.code == 0 and digest(f"{folder}/out.jsonl") != campaign.sound["stopped"]:
         why = "a damaged checkpoint was taken, and the documents are others"
-    if why is None and kind in ("index", "index-weights", "index-sparse") and verb == "special" and arguments[1] in ("add", "remove", "compact") and result.code == 0:
+    if why is None and kind in ("index", "index-centres", "index-weights", "index-sparse") and verb == "special" and arguments[1] in ("add", "remove", "compact") and result.code == 0:
         check = campaign.run(["index", "check", "out.lsh"], folder)
         was = campaign.run(["index", "check", name], folder)
         if was.code != 0 and check.code == 0:
@@ -216,6 +216,10 @@ SPECIAL = {  # kind: command lines, files that must lie beside
                ["index", "info", "FILE"], ["index", "add", "FILE", "one.npy", "-o", "out.lsh"],
                ["index", "remove", "FILE", "ids.npy", "-o", "out.lsh"], ["index", "compact", "FILE", "-o", "out.lsh"],
                ["neighbors", "one.npy", "--index", "FILE", "-k", "2", "-o", "out.npz"]], ["one.npy", "ids.npy"]),
+    "index-centres": ([["index", "query", "FILE", "x.npy", "-k", "2", "--probes", "3", "-o", "out.npz"], ["index", "check", "FILE"],
+                       ["index", "info", "FILE"], ["index", "add", "FILE", "one.npy", "-o", "out.lsh"],
+                       ["index", "remove", "FILE", "ids.npy", "-o", "out.lsh"], ["index", "compact", "FILE", "-o", "out.lsh"],
+                       ["neighbors", "one.npy", "--index", "FILE", "-k", "2", "-o", "out.npz"]], ["x.npy", "one.npy", "ids.npy"]),
     "index-coded": ([["index", "query", "FILE", "one.npy", "-k", "2", "-o", "out.npz"], ["index", "check", "FILE"],
                      ["index", "query", "FILE", "one.npy", "-k", "2", "--recall", "0.5", "-o", "out.npz"], ["index", "info", "FILE"],
                      ["neighbors", "one.npy", "--index", "FILE", "-k", "2", "-o", "out.npz"]], ["one.npy"]),
@@ -259,7 +263,7 @@ def prepare(campaign):
             if result.code == 0:
                 campaign.sound[kind] = digest(f"{folder}/sound.npy")
                 os.remove(f"{folder}/sound.npy")
-    for kind, name in (("index", "x.lsh"), ("index-weights", "w.lsh"), ("index-sparse", "s.gnx"), ("index-coded", "x.rbq"), ("factors", "factors.npz"),
+    for kind, name in (("index", "x.lsh"), ("index-centres", "c.lsh"), ("index-weights", "w.lsh"), ("index-sparse", "s.gnx"), ("index-coded", "x.rbq"), ("factors", "factors.npz"),
                        ("descriptor", "operator.json"), ("model", "model.json"), ("text", "lines.txt"),
                        ("documents", "docs.jsonl"), ("documents-gz", "docs.jsonl.gz"), ("documents-zst", "docs.jsonl.zst"),
                        ("lines", "docs.txt"), ("signatures", "more.sig"), ("names", "names.txt")):

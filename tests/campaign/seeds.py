@@ -118,6 +118,7 @@ def make(campaign, folder):
         kinds[f"{kind}-gz"] = (f"{name}.gz", read)
     campaign.run(["index", "build", "x.npy", "-o", "x.lsh", "--metric", "l2", "--tables", "3", "--functions", "3",
                   "--width", "2", "--quiet"], folder)
+    campaign.run(["index", "build", "x.npy", "-o", "c.lsh", "--family", "k-means", "--centres", "4", "--quiet"], folder)
     campaign.run(["index", "build", "sparse.npz", "-o", "w.lsh", "--metric", "weighted-jaccard", "--tables", "3",
                   "--functions", "2", "--quiet"], folder)
     campaign.run(["index", "build", "sparse.npz", "-o", "s.gnx", "--metric", "cosine", "--quiet"], folder)
@@ -204,6 +205,7 @@ def jobs(campaign, folder, large, manners=("",)):
         ("lstsq", ["lstsq", "a.npy", "b.npy", "-o", "out.npy"], ["out.npy"]),
         ("hosvd", ["hosvd", "cube.npy", "--ranks", "2,2,2", "-o", "out.npz"], ["out.npz"]),
         ("index-build", ["index", "build", "a.npy", "-o", "out.lsh", *build], ["out.lsh"]),
+        ("index-build-centres", ["index", "build", "a.npy", "-o", "out.lsh", "--family", "k-means"], ["out.lsh"]),
         ("index-add", ["index", "add", "base.lsh", "few.npy", "-o", "out.lsh"], ["out.lsh"]),
         ("index-remove", ["index", "remove", "base.lsh", "ids.npy", "-o", "out.lsh"], ["out.lsh"]),
         ("index-compact", ["index", "compact", "thin.lsh", "-o", "out.lsh"], ["out.lsh"]),

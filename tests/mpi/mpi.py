@@ -144,6 +144,7 @@ JOBS = [
     "lstsq doubles.npy one.npy -o {}.csv --output-dtype f4",
     "index build points.npy --tables 5 --functions 4 --fine 2 --width 6 --probes 3 -o {}.npy",
     "index build columns.npy --metric cosine --tables 3 --functions 9 --seed 5 -o {}.npy --memory 66M",
+    "index build points.npy --family k-means --centres 9 --probes 2 -o {}.npy",
     "lstsq sparse.npz one.npy -o {}.npy --damp 1 --residual {}-residual.npy",
     "hosvd tensor.npy --ranks 2,3,2 --measure -o {}.npz --memory 150M",
     "hosvd fortran.npy --tolerance 0.9 --sequential -o {}.npz",

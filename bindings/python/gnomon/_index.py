@@ -99,7 +99,7 @@ def _train(context: Context, functions: Any, x: Points, seed: int, centres: Opti
 
 
 class Index:
-    """Tables of hashed points for approximate nearest neighbours.
+    """Tables of hashed points, or inverted lists (IVF), for approximate nearest neighbours.
 
     Made by `Index.tune` (a recall that is guaranteed), `Index.build` (parameters that are given) or `Index.open` (a file).
     The index keeps views of dense points, not copies: the arrays must not be changed while it lives. Any number of
@@ -167,13 +167,13 @@ class Index:
         sides : int, optional
             Cross-polytope: directions, default 16.
         centres : int, optional
-            K-means and spherical-k-means: how many lists the points are cut into, by the nearest of so many centres that
-            are trained on them; default the root of the number of points. Such an index has one table, and no codes.
+            K-means and spherical-k-means (IVF): how many lists the points are cut into, by the nearest of so many centres
+            that are trained on them; default the root of the number of points. Such an index has one table, and no codes.
         codes : int
             L2 and cosine: bytes of a point's code, by which candidates are ordered; 0: none.
         probes, rerank : int
             What queries do that say nothing: buckets beside each table's own, over all tables (of k-means: lists beside
-            the nearest); and of how many candidates distances are computed (0: all; needs codes).
+            the nearest, one less than nprobe); and of how many candidates distances are computed (0: all; needs codes).
         random_state : int, numpy.random.Generator, numpy.random.RandomState or None
         n_jobs, device
             As for `set_config`.

@@ -52,7 +52,7 @@ gnomon_status gnomon_lsh_settings_to_json(gnomon_context *ctx, const gnomon_lsh 
     GNOMON_TRY(operator_value(ctx, index->hasher, &op));
     json_t *root = json_pack(
         "{s:s, s:s, s:s, s:I, s:f, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}, "
-        "s:o*, s:o*}",
+        "s:o*}",
         "gnomon", "lsh", "metric", gnomon_metric_name(o->metric), "family",
         gnomon_lsh_family_name(f->family), "dim", (json_int_t)f->dim, "width", f->width, "sides",
         (json_int_t)f->sides, "seed", seed_value(f->seed), "tables", (json_int_t)o->tables, "broad",
@@ -60,8 +60,12 @@ gnomon_status gnomon_lsh_settings_to_json(gnomon_context *ctx, const gnomon_lsh 
         (json_int_t)o->memory, "effort", "tables", (json_int_t)o->search_params.tables, "probes",
         (json_int_t)o->search_params.probes, "broad", (json_int_t)o->search_params.coarse,
         "candidates", (json_int_t)o->search_params.candidates, "verified",
-        (json_int_t)o->search_params.rerank, "operator", op, "centres",
-        f->centre_count > 0 ? json_integer((json_int_t)f->centre_count) : NULL);
+        (json_int_t)o->search_params.rerank, "operator", op);
+    if (f->centre_count > 0 &&
+        json_object_set_new(root, "centres", json_integer((json_int_t)f->centre_count)) != 0) {
+        json_decref(root);
+        root = NULL;
+    }
     /* 17 digits read back as the same double */
     *json = gnomon_json_text(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(root);

@@ -83,16 +83,27 @@ static gnomon_lsh *new_index(gnomon_context *ctx)
     return index;
 }
 
-static void settings_are_written_whole_or_not(void **state)
+/* One by centres, which has no operator. */
+static gnomon_lsh *new_lists(gnomon_context *ctx)
 {
-    (void)state;
-    gnomon_context *ctx = NULL;
-    assert_int_equal(gnomon_context_create(NULL, &ctx), GNOMON_OK);
-    gnomon_lsh *index = new_index(ctx);
+    static const float centres[] = {1, 2, 3, 4};
+    gnomon_lsh_options o = GNOMON_LSH_OPTIONS_INIT;
+    gnomon_lsh *index;
+    o.functions.family = GNOMON_LSH_KMEANS;
+    o.functions.dim = 2;
+    o.functions.centre_count = 2;
+    o.functions.centres = centres;
+    o.tables = o.coarse = 1;
+    assert_int_equal(gnomon_lsh_create(ctx, &o, &index), GNOMON_OK);
+    return index;
+}
+
+static void check_writing(gnomon_context *ctx, gnomon_lsh *index, const char *holds)
+{
     char *whole, *text;
     int failed = 0;
     assert_int_equal(gnomon_lsh_settings_to_json(ctx, index, &whole), GNOMON_OK);
-    assert_non_null(strstr(whole, "very-sparse"));
+    assert_non_null(strstr(whole, holds));
     const long before = out;
     for (int at = 0, last = 0; last < 2; at++) {
         left = at;
@@ -114,6 +125,15 @@ static void settings_are_written_whole_or_not(void **state)
     assert_true(failed > 20);
     free(whole);
     gnomon_lsh_destroy(index);
+}
+
+static void settings_are_written_whole_or_not(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = NULL;
+    assert_int_equal(gnomon_context_create(NULL, &ctx), GNOMON_OK);
+    check_writing(ctx, new_index(ctx), "very-sparse");
+    check_writing(ctx, new_lists(ctx), "\"centres\": 2");
     gnomon_context_destroy(ctx);
 }
 
