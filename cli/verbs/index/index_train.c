@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { EACH = 32 }; /* points a centre, of gnomon_lsh_train */
+
 typedef struct training {
     cli_app *app;
     const char *path;
@@ -64,7 +66,7 @@ static int choose_count(const training *t, const gnomon_join_points *points, dou
     if (points->rows < *count)
         return cli_fail(app, CLI_EXIT_DATA, "%s: %lld points are too few for %lld centres", t->path,
                         (long long)points->rows, (long long)*count);
-    const double sample = rows < 64 * (double)*count ? rows : 64 * (double)*count;
+    const double sample = rows < EACH * (double)*count ? rows : EACH * (double)*count;
     const double bytes = sample * row + (double)*count * (double)points->cols * 4;
     if (bytes > (double)(app->memory - CLI_OVERHEAD_BYTES) / 2)
         return cli_fail(app, CLI_EXIT_MEMORY,

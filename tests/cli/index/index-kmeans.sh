@@ -22,7 +22,7 @@ for memory in 1G 67M; do
     gnomon index build many.fvecs --family k-means --centres 50 -o $memory.lsh --memory $memory --quiet
 done
 cmp 1G.lsh 67M.lsh && echo same
-try gnomon index build many.fvecs --family k-means -o none.lsh --memory 67M
+try gnomon index build many.fvecs --family k-means --centres 500 -o none.lsh --memory 67M
 # the root of the number of points
 try gnomon index build base.npy --metric cosine --family spherical-k-means --seed 3 -o root.lsh
 # points are added and removed; the centres stay
