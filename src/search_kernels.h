@@ -125,10 +125,10 @@ typedef struct gnomon_search_kernels {
     float (*quarter)(const float *tile, int64_t w, int most, bool whole, uint32_t *out,
                      float *lost);
     /* NULL, or the same of points of fp32 without a tile: GNOMON_LANES rows of d adjacent
-     * coordinates, x * factor - mean. First their squares, their products with 'mean' (dots not
-     * NULL), the largest magnitude, and whether all x * factor are integers; then the 8 bits. */
+     * coordinates, x * factor - mean. First their squares, their products with 'with' (unless that
+     * is NULL), the largest magnitude, and whether all x * factor are integers; then the 8 bits. */
     bool (*survey_rows)(const float *const *lane, int64_t d, float factor, const float *mean,
-                        double *squares, double *dots, float *peak);
+                        const float *with, double *squares, double *dots, float *peak);
     float (*quarter_rows)(const float *const *lane, int64_t d, float factor, const float *mean,
                           float peak, int most, bool whole, uint32_t *out, float *lost);
     void (*sift)(const gnomon_sift *s);

@@ -120,8 +120,8 @@ static gnomon_status scan_all(gnomon_context *ctx, placing *p, gnomon_search *se
 }
 
 gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gnomon_search *search,
-                                int64_t first, int64_t n, const int32_t *asked, int64_t each,
-                                gnomon_lists_work *work)
+                                int64_t first, int64_t n, const int32_t *asked,
+                                const double *distances, int64_t each, gnomon_lists_work *work)
 {
     const int64_t lists = index->hasher->f.centre_count;
     placing p = {.index = index, .search = search};
@@ -134,8 +134,13 @@ gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gn
     find_lists(&p);
     gnomon_status status = GNOMON_OK;
     if (pays(&p, n, asked, each)) {
-        const gnomon_scan_lists all = {
-            .count = lists, .first = p.first, .rows_of = p.rows_of, .asked = asked, .each = each};
+        const gnomon_scan_lists all = {.count = lists,
+                                       .first = p.first,
+                                       .rows_of = p.rows_of,
+                                       .asked = asked,
+                                       .each = each,
+                                       .centres = index->hasher->centres,
+                                       .keys = distances};
         status = gnomon_centre_estimate(search, &index->blocks[0].points);
         if (status == GNOMON_OK) status = scan_all(ctx, &p, search, first, n, all, work);
     }

@@ -10,10 +10,10 @@ typedef struct gnomon_lists_work {
 } gnomon_lists_work;
 
 /* The k nearest of queries [first, first + n) of a search among the points of the lists that they
- * ask for, n x each, the nearest first, into search->nearest: what verifying each of these points
- * tells. Errors: MEMORY, CANCELLED. */
+ * ask for, n x each, the nearest first, at these distances, into search->nearest: what verifying
+ * each of these points tells. Errors: MEMORY, CANCELLED. */
 gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gnomon_search *search,
-                                int64_t first, int64_t n, const int32_t *asked, int64_t each,
-                                gnomon_lists_work *work);
+                                int64_t first, int64_t n, const int32_t *asked,
+                                const double *distances, int64_t each, gnomon_lists_work *work);
 
 #endif

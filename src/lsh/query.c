@@ -49,8 +49,9 @@ typedef struct finding {
     /* the batch */
     int64_t first;
     gnomon_hashes hashes;
-    int8_t *codes;  /* of its queries */
-    int32_t *lists; /* trained centres: the numbers of those nearest to each query, 'each' */
+    int8_t *codes;     /* of its queries */
+    double *list_keys; /* and how far away they are */
+    int32_t *lists;    /* trained centres: the numbers of those nearest to each query, 'each' */
     int64_t each;
     bool scanned; /* its queries have been held against their lists */
     uint64_t multipliers[GNOMON_LSH_MOST_DEPTH];
@@ -567,8 +568,8 @@ static gnomon_status scan_batch(finding *f, int64_t count, gnomon_lsh_work *work
     gnomon_lists_work of_lists;
     if (f->each == 0 || f->search->options.k == 0 || f->search_params.candidates > 0)
         return GNOMON_OK;
-    GNOMON_TRY(gnomon_lists_scan(f->ctx, f->index, f->search, f->first, count, f->lists, f->each,
-                                 &of_lists));
+    GNOMON_TRY(gnomon_lists_scan(f->ctx, f->index, f->search, f->first, count, f->lists,
+                                 f->list_keys, f->each, &of_lists));
     f->scanned = of_lists.scanned;
     if (!f->scanned) return GNOMON_OK;
     work->buckets += count * f->each;
@@ -587,7 +588,7 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
     if (h->centres != NULL) f->each = gnomon_min(1 + f->search_params.probes, h->f.centre_count);
     const int64_t size = gnomon_hasher_batch_points(
         f->ctx,
-        gnomon_hasher_point_bytes(h) + 4 * count + 8 * others + index->codes.count + 4 * f->each,
+        gnomon_hasher_point_bytes(h) + 4 * count + 8 * others + index->codes.count + 12 * f->each,
         n);
     GNOMON_TRY(
         gnomon_alloc(f->ctx, gnomon_times(size, count), 4, "hash values", &f->hashes.values));
@@ -600,13 +601,17 @@ static gnomon_status find_all(finding *f, const gnomon_points *queries, gnomon_l
             gnomon_alloc(f->ctx, gnomon_times(size, index->codes.count), 1, "codes", &f->codes));
     if (f->each > 0)
         GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(size, f->each), 4, "lists", &f->lists));
+    if (f->each > 0)
+        GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(size, f->each), sizeof *f->list_keys, "lists",
+                                &f->list_keys));
     f->first = 0;
     for (int64_t here; f->first < n; f->first += here) {
         here = gnomon_min(size, n - f->first);
         here = gnomon_hasher_batch_part(f->ctx, h, queries, f->first, here);
         const double start = gnomon_seconds();
         GNOMON_TRY(f->each > 0
-                       ? gnomon_hasher_lists(f->ctx, h, queries, f->first, here, f->each, f->lists)
+                       ? gnomon_hasher_lists(f->ctx, h, queries, f->first, here, f->each, f->lists,
+                                             f->list_keys)
                        : gnomon_hasher_batch(f->ctx, h, queries, f->first, here, &f->hashes));
         if (codes)
             GNOMON_TRY(gnomon_codes_make(f->ctx, &index->codes, index->options.metric,
@@ -642,6 +647,7 @@ static gnomon_status run(finding *f, const gnomon_points *queries, gnomon_lsh_wo
     gnomon_free(ctx, f->hashes.costs);
     gnomon_free(ctx, f->codes);
     gnomon_free(ctx, f->lists);
+    gnomon_free(ctx, f->list_keys);
     return status;
 }
 

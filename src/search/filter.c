@@ -15,6 +15,11 @@
  * Where all coordinates are integers and |P||B| + |bias| is below 2^23 every step is exact, and so
  * is the score.
  *
+ * Points of an inverted list may be taken less another vector V near them, where the query's stay
+ * as they are: with B' = X - V the score is P.B' - |B'|^2 / 2 - (V - M).B', which is T - (|P|^2 -
+ * |Q - V|^2) / 2, Q being P + M. Its error is that of B' in the place of B, + 16 u |V - M||B'|. |Q
+ * - V| is known from the search for the query's lists.
+ *
  * The keys that scores stand for are themselves rounded, in fp64: what that may change is part of
  * the error, so that the order of keys is what is decided. */
 #include "search/filter.h"
@@ -181,6 +186,33 @@ gnomon_blur gnomon_filter_blur(const gnomon_search *s, int64_t steps, int64_t mo
         if (rest > 0) b.whole = n == 0 ? FLT_MAX : below(fmin(rest / n, 0x1p100)) * (1 - 0x1p-20f);
     }
     return b;
+}
+
+gnomon_blur gnomon_filter_blur_of_list(const gnomon_search *s, int64_t steps, int64_t most_steps,
+                                       const double *squares, int lanes, double length)
+{
+    gnomon_blur b = gnomon_filter_blur(s, steps, most_steps, squares, lanes, false);
+    /* above adds the part of what fp32 takes from the sum */
+    b.blur = above((double)b.blur + (16 * u32 + fine(steps)) * length * (double)b.reach);
+    return b;
+}
+
+gnomon_filter_shift gnomon_filter_shift_of(const gnomon_search *s, const gnomon_filter_query *facts,
+                                           double key)
+{
+    const bool cosine = s->options.metric == GNOMON_COSINE;
+    const double squared = cosine ? 2 * key : key * key;
+    /* of COSINE V has been rounded to fp32 */
+    const double error = fine(s->cols) * (facts->squares + squared) + (cosine ? 16 * u32 : 0);
+    const double shift = (facts->squares - squared) / 2;
+    if (!(facts->norm < 0x1p60) || !(squared < 0x1p120))
+        return (gnomon_filter_shift){-INFINITY, INFINITY};
+    return (gnomon_filter_shift){below(shift - error), -below(-shift - error)};
+}
+
+float gnomon_filter_least_in_list(float least, gnomon_filter_shift shift)
+{
+    return least > -INFINITY ? below((double)least - (double)shift.high) : -INFINITY;
 }
 
 void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes, gnomon_blur *blur)

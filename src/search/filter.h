@@ -4,6 +4,8 @@
 
 #include "search/state.h"
 
+#include <math.h>
+
 /* The error of scores at so many steps, as a share of the product of norms; most_steps 0: of 16-bit
  * coordinates, beside what their rounding takes. */
 double gnomon_filter_gamma(int64_t steps, int64_t most_steps);
@@ -38,6 +40,28 @@ float gnomon_filter_least(const gnomon_search *search, const gnomon_filter_query
 /* A tile's share of the error. squares: of its points' norms; whole: their coordinates are. */
 gnomon_blur gnomon_filter_blur(const gnomon_search *search, int64_t steps, int64_t most_steps,
                                const double *squares, int lanes, bool whole);
+/* The same of a tile in coordinates less another vector V than the mean M, which no coordinates
+ * are integers in; length: |V - M|. */
+gnomon_blur gnomon_filter_blur_of_list(const gnomon_search *search, int64_t steps,
+                                       int64_t most_steps, const double *squares, int lanes,
+                                       double length);
+/* What is to be added to a query's scores in such coordinates: at least 'low', at most 'high'. */
+typedef struct gnomon_filter_shift {
+    float low, high;
+} gnomon_filter_shift;
+/* That of a query whose distance from V has this key. */
+gnomon_filter_shift gnomon_filter_shift_of(const gnomon_search *search,
+                                           const gnomon_filter_query *facts, double key);
+/* A score in those coordinates that all points reach whose score is at least 'least'. */
+float gnomon_filter_least_in_list(float least, gnomon_filter_shift shift);
+/* The other way round, what is told of a survivor. The sums are rounded, and so are the products.
+ */
+static inline void gnomon_filter_leave_list(gnomon_survivor *x, gnomon_filter_shift shift)
+{
+    const float low = x->low + shift.low, high = x->high + shift.high;
+    x->low = low - fabsf(low) * 0x1p-22f;
+    x->high = high + fabsf(high) * 0x1p-22f;
+}
 /* The same of a tile in integer coordinates, of this scale and with squares lost to rounding. */
 void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes, gnomon_blur *blur);
 /* Drops survivors that k others surely come before; raises 'least'. reached: a score that k points

@@ -123,9 +123,29 @@ typedef struct scratch {
     /* of a list: the queries of the chunk that ask for it, in a row */
     gnomon_filter *listed;
     void *queries;
-    int32_t *members; /* by list: the chunk's queries, of 'heads' */
+    int32_t *members; /* by list: the chunk's queries, of 'heads', */
+    double *keys;     /* and their distances from its centre */
     int64_t *heads;
+    struct stay *stays; /* of 'listed' */
+    float *mean, *with; /* a list's frame */
+    double *mean64;
 } scratch;
+
+/* A query's stay at a list: what its scores there lack, give or take, and how many of its survivors
+ * are no longer of there. */
+typedef struct stay {
+    gnomon_filter_shift shift;
+    int32_t settled;
+} stay;
+
+/* What points are taken less before they are packed: the search's mean, or another vector. */
+typedef struct frame {
+    const float *mean;
+    const double *mean64;
+    const float *with; /* whose products with points their biases have; NULL: none */
+    bool other;        /* not the search's mean: 'with' is how much more, this long */
+    double length;
+} frame;
 
 /* A task at work, or a list of it. */
 typedef struct worker {
@@ -139,6 +159,7 @@ typedef struct worker {
     bool whole;           /* all tiles so far are */
     int64_t verified;
     const void *queries;  /* the chunk's, as a sift takes them */
+    frame frame;          /* of the points that are packed */
     struct worker *chunk; /* not NULL: these are those of the chunk that ask for a list, by number:
                            */
     const int32_t *members;
@@ -380,14 +401,28 @@ static void full(void *arg, int64_t q)
         verify(w, q);
 }
 
-/* The same of a list's query, whose filter is a copy. */
+/* The survivors that a list's query has found there become those of all lists. */
+static void settle(worker *w, int64_t q)
+{
+    gnomon_filter *filter = &w->filters[q];
+    stay *at = &w->own->stays[filter - w->own->listed];
+    if (!w->frame.other) return;
+    for (; at->settled < filter->count; at->settled++)
+        gnomon_filter_leave_list(&filter->kept[at->settled], at->shift);
+}
+
+/* The same of a list's query, which has a filter of its own meanwhile. */
 static void full_of_list(void *arg, int64_t q)
 {
     worker *w = arg;
-    const int32_t member = w->members[q];
-    w->chunk->filters[member] = w->filters[q];
-    full(w->chunk, member);
-    w->filters[q] = w->chunk->filters[member];
+    gnomon_filter *here = &w->filters[q], *all = &w->chunk->filters[w->members[q]];
+    stay *at = &w->own->stays[here - w->own->listed];
+    settle(w, q);
+    all->count = here->count;
+    full(w->chunk, w->members[q]);
+    here->count = at->settled = all->count;
+    here->room = all->room;
+    here->least = gnomon_filter_least_in_list(all->least, at->shift);
 }
 
 /* ---- blocks ---- */
@@ -408,9 +443,10 @@ static void refuse(scan *c, int64_t row)
 
 /* Packs coordinates [from, from + w) of a tile's points, and the two that COSINE has in addition.
  * Returns whether they are integers. */
-static bool pack(const scan *c, int64_t place, int64_t end, int64_t from, int64_t w,
+static bool pack(const worker *of, int64_t place, int64_t end, int64_t from, int64_t w,
                  const double *factor, float *tile)
 {
+    const scan *c = of->c;
     const gnomon_search *s = c->s;
     const gnomon_matrix *base = c->base;
     const void *lane[LANES];
@@ -426,9 +462,9 @@ static bool pack(const scan *c, int64_t place, int64_t end, int64_t from, int64_
     }
     if (c->from_f32)
         return s->kernels->centre_f32(lane, base->dtype, base->col_stride, cols,
-                                      (float)s->centre.scale, s->centre.mean + from, tile);
+                                      (float)s->centre.scale, of->frame.mean + from, tile);
     return s->kernels->centre_f64(lane, base->dtype, base->col_stride, cols, factor,
-                                  s->centre.mean64 + from, tile);
+                                  of->frame.mean64 + from, tile);
 }
 
 /* A tile's points where they are packed straight from their rows. */
@@ -449,9 +485,14 @@ static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, con
         if (!(squares[l] < 0x1p120)) refuse(w->c, row_of(c, place + l));
     for (int l = 0; l < LANES; l++)
         w->own->bias[tile * LANES + l] =
-            (float)(s->options.metric == GNOMON_IP ? dots[l] : -squares[l] / 2);
+            (float)(s->options.metric == GNOMON_IP
+                        ? dots[l]
+                        : -squares[l] / 2 - (w->frame.other ? dots[l] : 0));
+    const int64_t most_steps = c->width < 32 ? 0 : MOST_STEPS;
     gnomon_blur blur =
-        gnomon_filter_blur(s, c->steps, c->width < 32 ? 0 : MOST_STEPS, squares, lanes, whole);
+        w->frame.other
+            ? gnomon_filter_blur_of_list(s, c->steps, most_steps, squares, lanes, w->frame.length)
+            : gnomon_filter_blur(s, c->steps, most_steps, squares, lanes, whole);
     if (c->width < 32) {
         float lost[LANES] = {0};
         const int most = s->centre.most;
@@ -459,7 +500,7 @@ static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, con
         float scale;
         if (rows != NULL)
             scale = s->kernels->quarter_rows(rows->lane, c->steps, (float)s->centre.scale,
-                                             s->centre.mean, rows->peak, most, blur.whole >= 0,
+                                             w->frame.mean, rows->peak, most, blur.whole >= 0,
                                              packed, lost);
         else
             scale = (c->width == 16 ? s->kernels->halve : s->kernels->quarter)(
@@ -478,10 +519,9 @@ static void pack_rows(worker *w, int64_t place, int64_t end, int64_t tile)
     rows_f32 rows;
     for (int l = 0; l < LANES; l++)
         rows.lane[l] = gnomon_row_at(c->base, row_of(c, place + l < end ? place + l : end - 1));
-    double *dots = s->options.metric == GNOMON_IP ? w->own->dots + tile * LANES : NULL;
-    const bool whole =
-        s->kernels->survey_rows(rows.lane, c->steps, (float)s->centre.scale, s->centre.mean,
-                                w->own->squares + tile * LANES, dots, &rows.peak);
+    const bool whole = s->kernels->survey_rows(
+        rows.lane, c->steps, (float)s->centre.scale, w->frame.mean, w->frame.with,
+        w->own->squares + tile * LANES, w->own->dots + tile * LANES, &rows.peak);
     finish_tile(w, place, end, tile, &rows, whole);
 }
 
@@ -514,9 +554,8 @@ static void pack_tiles(worker *w, int64_t place, int64_t end, int64_t from, int6
                 factor[l] = gnomon_inverse_norm(s->kernels, c->base,
                                                 row_of(c, first + l < end ? first + l : end - 1));
         }
-        whole[t] &= pack(c, first, end, from, steps, factor, tile);
-        s->kernels->tile_sums(tile, steps,
-                              s->options.metric == GNOMON_IP ? s->centre.mean + from : NULL,
+        whole[t] &= pack(w, first, end, from, steps, factor, tile);
+        s->kernels->tile_sums(tile, steps, w->frame.with != NULL ? w->frame.with + from : NULL,
                               own->squares + t * LANES, own->dots + t * LANES);
         if (from + steps == c->steps) finish_tile(w, first, end, t, NULL, whole[t]);
     }
@@ -533,6 +572,42 @@ static scratch packed_at(const scan *c, scratch own, int64_t place)
     return own;
 }
 
+/* What all points are taken less: the search's mean. */
+static frame frame_of_all(const gnomon_search *s)
+{
+    return (frame){.mean = s->centre.mean,
+                   .mean64 = s->centre.mean64,
+                   .with = s->options.metric == GNOMON_IP ? s->centre.mean : NULL};
+}
+
+/* A list's: its centre, of COSINE that divided by its norm, which is nearer to its points, so that
+ * 8 bits tell more of them. */
+static frame frame_of_list(const scan *c, scratch *own, int64_t list)
+{
+    const gnomon_search *s = c->s;
+    const float *centre = c->lists->centres + list * s->cols;
+    double factor = 1, squares = 0;
+    for (int64_t j = 0; j < s->cols && s->options.metric == GNOMON_COSINE; j++)
+        squares += (double)centre[j] * (double)centre[j];
+    if (s->options.metric == GNOMON_COSINE) factor = 1 / sqrt(squares);
+    if (s->centre.scale != 1 || !(factor < 0x1p120)) return frame_of_all(s);
+    squares = 0;
+    for (int64_t j = 0; j < c->steps; j++) {
+        const bool there = j < s->cols;
+        own->mean[j] = there ? (float)((double)centre[j] * factor) : 0;
+        own->mean64[j] = (double)own->mean[j];
+        const double with = there ? own->mean64[j] - s->centre.mean64[j] : 0;
+        own->with[j] = (float)with;
+        squares += with * with;
+    }
+    if (!(squares < 0x1p120)) return frame_of_all(s);
+    return (frame){.mean = own->mean,
+                   .mean64 = own->mean64,
+                   .with = own->with,
+                   .other = true,
+                   .length = sqrt(squares)};
+}
+
 static void pack_task(void *arg, int64_t task, int number)
 {
     scan *c = arg;
@@ -541,6 +616,7 @@ static void pack_task(void *arg, int64_t task, int number)
         c->lists != NULL ? begin + c->lists->rows_of[task] : gnomon_min(begin + c->block, c->count);
     bool whole[BLOCK_TILES];
     worker w = {.c = c, .whole = true};
+    w.frame = c->lists != NULL ? frame_of_list(c, &c->scratch[number], task) : frame_of_all(c->s);
     for (int64_t place = begin; place < end; place += c->block) {
         scratch own = packed_at(c, c->scratch[number], place);
         w.own = &own;
@@ -751,26 +827,39 @@ static void sort_by_list(const worker *w, int64_t begin, int64_t end)
         before += heads[l];
         heads[l] = before; /* where it ends, and in the end where it begins */
     }
+    const double *keys = lists->keys + (w->c->query + w->query) * lists->each;
     for (int64_t q = w->count - 1; q >= 0; q--)
-        for (int64_t i = begin; i < end; i++)
-            w->own->members[--heads[asked[q * lists->each + i]]] = (int32_t)q;
+        for (int64_t i = begin; i < end; i++) {
+            const int64_t at = --heads[asked[q * lists->each + i]];
+            w->own->members[at] = (int32_t)q;
+            w->own->keys[at] = keys[q * lists->each + i];
+        }
 }
 
-/* A list against those of the chunk's queries that ask for it: 'of' tells which. */
-static void scan_list(worker *w, worker *of, int64_t list)
+/* A list against those of the chunk's queries that ask for it: 'of' tells which, with these keys.
+ */
+static void scan_list(worker *w, worker *of, int64_t list, const double *keys)
 {
     const scan *c = w->c;
     uint32_t *to = w->own->queries;
+    of->frame = frame_of_list(c, w->own, list);
     for (int64_t i = 0; i < of->count; i++, to += c->ld) {
         const int64_t q = of->members[i];
+        stay *at = &w->own->stays[i];
+        *at = (stay){.settled = w->filters[q].count};
+        if (of->frame.other)
+            at->shift = gnomon_filter_shift_of(c->s, &c->facts[w->query + q], keys[i]);
         of->filters[i] = w->filters[q];
+        of->filters[i].least = gnomon_filter_least_in_list(w->filters[q].least, at->shift);
         memcpy(to, (const uint32_t *)w->queries + q * c->ld, (size_t)c->ld * sizeof *to);
     }
     const int64_t begin = c->lists->first[list], end = begin + c->lists->rows_of[list];
     for (int64_t place = begin; place < end; place += c->block)
         scan_block(of, place, gnomon_min(place + c->block, end));
-    for (int64_t i = 0; i < of->count; i++)
-        w->filters[of->members[i]] = of->filters[i];
+    for (int64_t i = 0; i < of->count; i++) {
+        settle(of, i);
+        w->filters[of->members[i]].count = of->filters[i].count;
+    }
 }
 
 /* The chunk's queries against their nearest lists, which tell them a limit, and then against the
@@ -790,7 +879,7 @@ static void scan_lists(worker *w, int number)
                          .count = head[1] - head[0],
                          .chunk = w,
                          .members = w->own->members + head[0]};
-            if (of.count > 0) scan_list(w, &of, l);
+            if (of.count > 0) scan_list(w, &of, l, w->own->keys + head[0]);
             if (gnomon_asking_stops(&c->asking, number)) return;
         }
         for (int64_t q = 0; q < w->count; q++)
@@ -819,6 +908,7 @@ static void scan_task(void *arg, int64_t task, int number)
                                : c->nearest + (range - 1) * c->queries + w.query;
     else
         w.hits = c->hits + task * c->hit_room;
+    w.frame = frame_of_all(s);
     w.queries =
         c->width < 32 ? (const void *)(c->packed + w.query * c->ld) : c->centred + w.query * c->ld;
     if (c->lists != NULL) {
@@ -931,6 +1021,12 @@ static gnomon_status reserve_lists(const scan *c, scratch *own)
                                  sizeof(uint32_t), "centred queries", &own->queries));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->chunk, c->lists->each), sizeof *own->members,
                             "queries of lists", &own->members));
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->chunk, c->lists->each), sizeof *own->keys,
+                            "distances of lists", &own->keys));
+    GNOMON_TRY(gnomon_alloc(ctx, c->chunk, sizeof *own->stays, "queries of lists", &own->stays));
+    GNOMON_TRY(gnomon_alloc(ctx, c->steps, sizeof *own->mean, "a centre", &own->mean));
+    GNOMON_TRY(gnomon_alloc(ctx, c->steps, sizeof *own->with, "a centre", &own->with));
+    GNOMON_TRY(gnomon_alloc(ctx, c->steps, sizeof *own->mean64, "a centre", &own->mean64));
     return gnomon_alloc(ctx, c->lists->count + 1, sizeof *own->heads, "lists", &own->heads);
 }
 
@@ -1056,6 +1152,11 @@ static void release(scan *c)
         gnomon_free(ctx, own->listed);
         gnomon_free(ctx, own->queries);
         gnomon_free(ctx, own->members);
+        gnomon_free(ctx, own->keys);
+        gnomon_free(ctx, own->stays);
+        gnomon_free(ctx, own->mean);
+        gnomon_free(ctx, own->with);
+        gnomon_free(ctx, own->mean64);
         gnomon_free(ctx, own->heads);
     }
     gnomon_free(ctx, c->scratch);

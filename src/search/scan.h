@@ -20,6 +20,8 @@ typedef struct gnomon_scan_lists {
     int64_t each;
     const uint32_t *self; /* a query's own row's place in 'rows', or UINT32_MAX; NULL: none has one
                            */
+    const float *centres; /* count x the search's columns: a vector near each list's rows, */
+    const double *keys;   /* and the queries' keys of those that they ask for */
 } gnomon_scan_lists;
 
 /* The k nearest of each query among the rows of its lists, under a metric that is filtered. base's

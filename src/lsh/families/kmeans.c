@@ -22,7 +22,7 @@ static gnomon_status copy_centres(gnomon_context *ctx, gnomon_hasher *h)
 
 gnomon_status gnomon_hasher_lists(gnomon_context *ctx, const gnomon_hasher *h,
                                   const gnomon_points *points, int64_t first, int64_t n,
-                                  int64_t count, int32_t *lists)
+                                  int64_t count, int32_t *lists, double *distances)
 {
     const gnomon_matrix base =
         gnomon_matrix_rowmajor(h->centres, GNOMON_F32, h->f.centre_count, h->f.dim);
@@ -34,6 +34,8 @@ gnomon_status gnomon_hasher_lists(gnomon_context *ctx, const gnomon_hasher *h,
     GNOMON_TRY(gnomon_neighbors_exact(ctx, &base, &queries, &o, &found));
     for (int64_t i = 0; i < n * count; i++)
         lists[i] = (int32_t)found.ids[i];
+    if (distances != NULL)
+        memcpy(distances, found.distances, (size_t)(n * count) * sizeof *distances);
     gnomon_neighbors_free(ctx, &found);
     return GNOMON_OK;
 }
@@ -41,7 +43,7 @@ gnomon_status gnomon_hasher_lists(gnomon_context *ctx, const gnomon_hasher *h,
 static gnomon_status nearest(gnomon_context *ctx, const gnomon_hasher *h,
                              const gnomon_points *points, int64_t first, int64_t n, void *products)
 {
-    return gnomon_hasher_lists(ctx, h, points, first, n, 1, products);
+    return gnomon_hasher_lists(ctx, h, points, first, n, 1, products, NULL);
 }
 
 static void hash_nearest(const gnomon_hash_batch *b, int64_t point, int64_t at)

@@ -35,13 +35,13 @@ static gnomon_status find_lists(listing *l)
     const int64_t batch = gnomon_hasher_batch_points(t->ctx, 4, n);
     for (int64_t at = 0; at < n; at += batch)
         GNOMON_TRY(gnomon_hasher_lists(t->ctx, l->hasher, t->points, at, gnomon_min(batch, n - at),
-                                       1, l->list + at));
+                                       1, l->list + at, NULL));
     for (int64_t c = 0; c < centres; c++)
         l->size[c] = 0;
     for (int64_t i = 0; i < n; i++)
         l->size[l->list[i]]++;
     return gnomon_hasher_lists(t->ctx, l->hasher, &t->asked.some.points, 0, t->asked.some.count,
-                               centres, l->order);
+                               centres, l->order, NULL);
 }
 
 /* What query q would find after each step. */
