@@ -135,7 +135,7 @@ typedef struct scratch {
  * are no longer of there. */
 typedef struct stay {
     gnomon_filter_shift shift;
-    int32_t settled;
+    int32_t turned;
 } stay;
 
 /* What points are taken less before they are packed: the search's mean, or another vector. */
@@ -402,13 +402,13 @@ static void full(void *arg, int64_t q)
 }
 
 /* The survivors that a list's query has found there become those of all lists. */
-static void settle(worker *w, int64_t q)
+static void turn_scores(worker *w, int64_t q)
 {
     gnomon_filter *filter = &w->filters[q];
     stay *at = &w->own->stays[filter - w->own->listed];
     if (!w->frame.other) return;
-    for (; at->settled < filter->count; at->settled++)
-        gnomon_filter_leave_list(&filter->kept[at->settled], at->shift);
+    for (; at->turned < filter->count; at->turned++)
+        gnomon_filter_leave_list(&filter->kept[at->turned], at->shift);
 }
 
 /* The same of a list's query, which has a filter of its own meanwhile. */
@@ -417,10 +417,10 @@ static void full_of_list(void *arg, int64_t q)
     worker *w = arg;
     gnomon_filter *here = &w->filters[q], *all = &w->chunk->filters[w->members[q]];
     stay *at = &w->own->stays[here - w->own->listed];
-    settle(w, q);
+    turn_scores(w, q);
     all->count = here->count;
     full(w->chunk, w->members[q]);
-    here->count = at->settled = all->count;
+    here->count = at->turned = all->count;
     here->room = all->room;
     here->least = gnomon_filter_least_in_list(all->least, at->shift);
 }
@@ -846,7 +846,7 @@ static void scan_list(worker *w, worker *of, int64_t list, const double *keys)
     for (int64_t i = 0; i < of->count; i++, to += c->ld) {
         const int64_t q = of->members[i];
         stay *at = &w->own->stays[i];
-        *at = (stay){.settled = w->filters[q].count};
+        *at = (stay){.turned = w->filters[q].count};
         if (of->frame.other)
             at->shift = gnomon_filter_shift_of(c->s, &c->facts[w->query + q], keys[i]);
         of->filters[i] = w->filters[q];
@@ -857,7 +857,7 @@ static void scan_list(worker *w, worker *of, int64_t list, const double *keys)
     for (int64_t place = begin; place < end; place += c->block)
         scan_block(of, place, gnomon_min(place + c->block, end));
     for (int64_t i = 0; i < of->count; i++) {
-        settle(of, i);
+        turn_scores(of, i);
         w->filters[of->members[i]].count = of->filters[i].count;
     }
 }
