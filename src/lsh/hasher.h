@@ -99,8 +99,8 @@ gnomon_status gnomon_hasher_all(gnomon_context *ctx, const gnomon_hasher *h,
                                 const gnomon_points *points, gnomon_values_sink *sink, void *arg);
 
 /* The numbers of the 'count' centres nearest to each of points [first, first + n), the nearest
- * first: n x count, and their distances (NULL: not wanted), of a family with centres. Errors: those
- * of gnomon_neighbors_exact. */
+ * first: n x count, and their distances (NULL: not wanted), of a family with centres; some points
+ * at a time, as the memory limit allows. Errors: those of gnomon_neighbors_exact. */
 gnomon_status gnomon_hasher_lists(gnomon_context *ctx, const gnomon_hasher *h,
                                   const gnomon_points *points, int64_t first, int64_t n,
                                   int64_t count, int32_t *lists, double *distances);

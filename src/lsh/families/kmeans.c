@@ -1,6 +1,7 @@
 /* The nearest of some trained centres, for l2 and cosine (Pauleve, Jegou & Amsaleg, "Locality
  * sensitive hashing: a comparison of hash function types and querying mechanisms", 2010). Which is
  * nearest is told by exact search, so that it is the same on every machine. */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "lsh/families/family.h"
@@ -26,17 +27,23 @@ gnomon_status gnomon_hasher_lists(gnomon_context *ctx, const gnomon_hasher *h,
 {
     const gnomon_matrix base =
         gnomon_matrix_rowmajor(h->centres, GNOMON_F32, h->f.centre_count, h->f.dim);
-    const gnomon_matrix queries = gnomon_rows(points->dense, first, n);
+    const int64_t each = 2 * (int64_t)(sizeof(int64_t) + sizeof(double)); /* found, and answered */
+    const int64_t batch = gnomon_hasher_batch_points(ctx, gnomon_times(each, count), n);
     gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
-    gnomon_neighbors found = {.struct_size = sizeof found};
     o.metric = gnomon_family_row_of(h->f.family)->centres;
     o.k = count;
-    GNOMON_TRY(gnomon_neighbors_exact(ctx, &base, &queries, &o, &found));
-    for (int64_t i = 0; i < n * count; i++)
-        lists[i] = (int32_t)found.ids[i];
-    if (distances != NULL)
-        memcpy(distances, found.distances, (size_t)(n * count) * sizeof *distances);
-    gnomon_neighbors_free(ctx, &found);
+    for (int64_t at = 0; at < n; at += batch) {
+        const int64_t here = gnomon_min(batch, n - at);
+        const gnomon_matrix queries = gnomon_rows(points->dense, first + at, here);
+        gnomon_neighbors found = {.struct_size = sizeof found};
+        GNOMON_TRY(gnomon_neighbors_exact(ctx, &base, &queries, &o, &found));
+        for (int64_t i = 0; i < here * count; i++)
+            lists[at * count + i] = (int32_t)found.ids[i];
+        if (distances != NULL)
+            memcpy(distances + at * count, found.distances,
+                   (size_t)(here * count) * sizeof *distances);
+        gnomon_neighbors_free(ctx, &found);
+    }
     return GNOMON_OK;
 }
 

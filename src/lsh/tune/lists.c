@@ -32,10 +32,7 @@ static gnomon_status find_lists(listing *l)
 {
     gnomon_tuning *t = l->t;
     const int64_t n = t->sizes.points, centres = l->shape.functions.centre_count;
-    const int64_t batch = gnomon_hasher_batch_points(t->ctx, 4, n);
-    for (int64_t at = 0; at < n; at += batch)
-        GNOMON_TRY(gnomon_hasher_lists(t->ctx, l->hasher, t->points, at, gnomon_min(batch, n - at),
-                                       1, l->list + at, NULL));
+    GNOMON_TRY(gnomon_hasher_lists(t->ctx, l->hasher, t->points, 0, n, 1, l->list, NULL));
     for (int64_t c = 0; c < centres; c++)
         l->size[c] = 0;
     for (int64_t i = 0; i < n; i++)

@@ -515,6 +515,7 @@ static void what_is_refused(void **state)
 
 typedef struct misers {
     int64_t left, out;
+    int64_t bytes, most;
 } misers;
 
 static void *miser_allocate(void *user, size_t size, size_t alignment)
@@ -522,13 +523,16 @@ static void *miser_allocate(void *user, size_t size, size_t alignment)
     misers *m = user;
     if (m->left-- <= 0) return NULL;
     m->out++;
+    m->bytes += (int64_t)size;
+    m->most = m->bytes > m->most ? m->bytes : m->most;
     return aligned_alloc(alignment, size);
 }
 
 static void miser_release(void *user, void *pointer, size_t size)
 {
-    (void)size;
-    ((misers *)user)->out--;
+    misers *m = user;
+    m->out--;
+    m->bytes -= (int64_t)size;
     free(pointer);
 }
 
@@ -558,7 +562,7 @@ static void every_allocation_may_fail(void **state)
         data *p = make_data(95, cosine, 8, GNOMON_F32, false);
         int failures = 0;
         for (int64_t n = 0;; n++) {
-            misers m = {n, 0};
+            misers m = {.left = n};
             const gnomon_allocator a = {&m, miser_allocate, miser_release};
             gnomon_context_options c = GNOMON_CONTEXT_OPTIONS_INIT;
             c.allocator = &a;
@@ -580,6 +584,53 @@ static void every_allocation_may_fail(void **state)
     }
 }
 
+/* Of many queries that ask for many lists some are answered at a time: found with their distances,
+ * the numbers of all that a batch has would take twice the limit. */
+static void many_lists_within_the_limit(void **state)
+{
+    (void)state;
+    enum { ASKED = 20000, LISTS = 128, LIMIT = 16 << 20, SCRATCH = 4 << 20 };
+    float *x = malloc(ASKED * sizeof *x);
+    assert_non_null(x);
+    for (int i = 0; i < ASKED; i++)
+        x[i] = (float)(i * 7919 % ASKED);
+    const gnomon_matrix queries = gnomon_matrix_rowmajor(x, GNOMON_F32, ASKED, 1),
+                        base = gnomon_matrix_rowmajor(x, GNOMON_F32, 2 * LISTS, 1);
+    misers m = {.left = INT64_MAX};
+    const gnomon_allocator a = {&m, miser_allocate, miser_release};
+    gnomon_context_options c = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_context *poor;
+    gnomon_lsh *index;
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    gnomon_lsh_options o = GNOMON_LSH_OPTIONS_INIT;
+    gnomon_search_options s = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_lsh_search_params e = GNOMON_LSH_SEARCH_PARAMS_INIT;
+    c.allocator = &a;
+    c.device = "cpu";
+    c.threads = 2;
+    c.memory_limit = LIMIT;
+    o.metric = s.metric = GNOMON_L2;
+    o.functions.family = GNOMON_LSH_KMEANS;
+    o.functions.dim = 1;
+    o.functions.centre_count = LISTS;
+    o.functions.centres = x;
+    o.tables = o.coarse = 1;
+    s.k = 1;
+    e.probes = LISTS - 1;
+    e.candidates = 4; /* one by one */
+    ASSERT_OK(ctx, gnomon_context_create(&c, &poor));
+    ASSERT_OK(poor, gnomon_lsh_create(poor, &o, &index));
+    ASSERT_OK(poor, gnomon_lsh_add(index, &base));
+    const int64_t before = m.most = m.bytes;
+    ASSERT_OK(poor, gnomon_lsh_query(poor, index, &queries, &s, &e, &found, NULL));
+    const int64_t answers = ASKED * 3 * 16; /* found, and as they are returned */
+    assert_true(m.most - before < LIMIT + SCRATCH + answers);
+    gnomon_neighbors_free(poor, &found);
+    gnomon_lsh_destroy(index);
+    gnomon_context_destroy(poor);
+    free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(values_are_the_nearest_centres),
@@ -589,6 +640,7 @@ int main(void)
                                        cmocka_unit_test(compacted_lists),
                                        cmocka_unit_test(same_whatever_threads_batches_and_level),
                                        cmocka_unit_test(what_is_refused),
-                                       cmocka_unit_test(every_allocation_may_fail)};
+                                       cmocka_unit_test(every_allocation_may_fail),
+                                       cmocka_unit_test(many_lists_within_the_limit)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
