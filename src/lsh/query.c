@@ -451,8 +451,10 @@ static void find_one(finding *f, finder *w, int64_t q)
     const int64_t query = f->first + q, k = s->options.k;
     gnomon_query ready = {.factor = 1};
     if (f->scanned && s->nearest[query].count == k) return;
-    if (!f->scanned) collect(f, w, q);
-    w->seen += w->count;
+    if (!f->scanned) {
+        collect(f, w, q);
+        w->seen += w->count;
+    }
     if (f->trace) {
         note(f, w, query, true);
         return;

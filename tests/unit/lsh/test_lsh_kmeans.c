@@ -426,6 +426,49 @@ static void same_whatever_threads_batches_and_level(void **state)
     }
 }
 
+/* One batch whose queries are answered one by one, and one whose are not, but for a query with too
+ * few points in its list, which all points answer: none is counted for it that another had. */
+static void work_of_batches(void **state)
+{
+    (void)state;
+    enum { FEW = 5, MANY = 300, LAST = 2, POINTS = FEW + MANY + LAST, ASKED = 20, K = 3 };
+    const float centres[] = {0, 1000, 2000};
+    float points[POINTS], queries[ASKED];
+    gnomon_context_options c = GNOMON_CONTEXT_OPTIONS_INIT;
+    c.device = "cpu";
+    c.threads = 1;
+    c.memory_limit = 480; /* of which ten queries are a batch */
+    gnomon_context *poor;
+    gnomon_lsh *index;
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    gnomon_lsh_work work = {.struct_size = sizeof work};
+    gnomon_lsh_options o = GNOMON_LSH_OPTIONS_INIT;
+    gnomon_search_options s = GNOMON_SEARCH_OPTIONS_INIT;
+    o.metric = s.metric = GNOMON_L2;
+    o.functions.family = GNOMON_LSH_KMEANS;
+    o.functions.dim = 1;
+    o.functions.centre_count = 3;
+    o.functions.centres = centres;
+    o.tables = o.coarse = 1;
+    s.k = K;
+    for (int i = 0; i < POINTS; i++)
+        points[i] = centres[i < FEW ? 0 : i < FEW + MANY ? 1 : 2] + (float)i / 8;
+    for (int i = 0; i < ASKED; i++)
+        queries[i] = centres[i < ASKED / 2 ? 0 : i < ASKED - 1 ? 1 : 2];
+    const gnomon_matrix base = gnomon_matrix_rowmajor(points, GNOMON_F32, POINTS, 1),
+                        asked = gnomon_matrix_rowmajor(queries, GNOMON_F32, ASKED, 1);
+    ASSERT_OK(ctx, gnomon_context_create(&c, &poor));
+    ASSERT_OK(poor, gnomon_lsh_create(poor, &o, &index));
+    ASSERT_OK(poor, gnomon_lsh_add(index, &base));
+    ASSERT_OK(poor, gnomon_lsh_query(poor, index, &asked, &s, NULL, &found, &work));
+    assert_int_equal(work.buckets, ASKED);
+    assert_int_equal(work.exact, 1);
+    assert_int_equal(work.candidates, ASKED / 2 * FEW + (ASKED / 2 - 1) * MANY + LAST);
+    gnomon_neighbors_free(poor, &found);
+    gnomon_lsh_destroy(index);
+    gnomon_context_destroy(poor);
+}
+
 /* ---- what is refused ---- */
 
 static void what_is_refused(void **state)
@@ -639,6 +682,7 @@ int main(void)
                                        cmocka_unit_test(a_limit_and_a_radius),
                                        cmocka_unit_test(compacted_lists),
                                        cmocka_unit_test(same_whatever_threads_batches_and_level),
+                                       cmocka_unit_test(work_of_batches),
                                        cmocka_unit_test(what_is_refused),
                                        cmocka_unit_test(every_allocation_may_fail),
                                        cmocka_unit_test(many_lists_within_the_limit)};
