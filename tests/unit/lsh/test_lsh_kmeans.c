@@ -469,6 +469,26 @@ static void work_of_batches(void **state)
     gnomon_context_destroy(poor);
 }
 
+/* Each list is one bucket: the keys of all numbers that a list can have differ. */
+static int by_key(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void no_two_lists_are_one_bucket(void **state)
+{
+    (void)state;
+    uint64_t *keys = malloc(GNOMON_LSH_MOST_CENTRES * sizeof *keys);
+    assert_non_null(keys);
+    for (uint64_t l = 0; l < GNOMON_LSH_MOST_CENTRES; l++)
+        keys[l] = gnomon_key_of(l * gnomon_key_multiplier(0), 0);
+    qsort(keys, GNOMON_LSH_MOST_CENTRES, sizeof *keys, by_key);
+    for (int64_t l = 1; l < GNOMON_LSH_MOST_CENTRES; l++)
+        assert_true(keys[l - 1] < keys[l]);
+    free(keys);
+}
+
 /* ---- what is refused ---- */
 
 static void what_is_refused(void **state)
@@ -683,6 +703,7 @@ int main(void)
                                        cmocka_unit_test(compacted_lists),
                                        cmocka_unit_test(same_whatever_threads_batches_and_level),
                                        cmocka_unit_test(work_of_batches),
+                                       cmocka_unit_test(no_two_lists_are_one_bucket),
                                        cmocka_unit_test(what_is_refused),
                                        cmocka_unit_test(every_allocation_may_fail),
                                        cmocka_unit_test(many_lists_within_the_limit)};
