@@ -336,8 +336,8 @@ typedef struct gnomon_lsh_work {
  * options as there; its metric must be the index's. A query with fewer than k candidates is
  * answered by exact search. params NULL: those of the index. The bits do not depend on threads or
  * on the division of queries into calls. Working memory: the context's limit, and per thread 4
- * bytes per point and 12 per candidate. On the CPU. out is as for gnomon_neighbors_exact; work may
- * be NULL.
+ * bytes per point and 12 per candidate; of k-means 8 more per point in all. On the CPU. out is as
+ * for gnomon_neighbors_exact; work may be NULL.
  * Errors:
  *  - ARGUMENT: params
  *  - BUSY: see gnomon_lsh
@@ -499,8 +499,9 @@ typedef struct gnomon_lsh_tuning {
 GNOMON_API void gnomon_lsh_tuning_free(gnomon_context *ctx, gnomon_lsh_tuning *tuning);
 
 /* Chooses family, parameters and search parameters for the points, builds the index and tests it.
- * queries (dense or NULL): a sample of the expected queries; NULL: points, each without itself. At
- * most half of them are used for the choice, the others for the test.
+ * queries (dense or NULL): a sample of the expected queries; NULL: points, each without itself,
+ * which centres are not trained on where half of the points are others. At most half of them are
+ * used for the choice, the others for the test.
  *
  * The test measures the recall of each query, a number in [0, 1]. Recalls of different queries are
  * independent, and a lower confidence bound on their mean by betting holds for any distribution and

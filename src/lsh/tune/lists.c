@@ -115,6 +115,13 @@ static gnomon_status reserve(listing *l)
                         &l->share);
 }
 
+/* Points that stand in for queries are the first of the seed's order: to be like other queries they
+ * are none of those that centres are trained on, unless these would be fewer than half. */
+static int64_t untrained(const gnomon_tuning *t)
+{
+    return t->self ? gnomon_min(t->out->asked + t->tested, t->sizes.points / 2) : 0;
+}
+
 static gnomon_status try_lists(gnomon_tuning *t, gnomon_lsh_family family, int64_t count)
 {
     gnomon_context *ctx = t->ctx;
@@ -123,11 +130,11 @@ static gnomon_status try_lists(gnomon_tuning *t, gnomon_lsh_family family, int64
     f->family = family;
     f->dim = t->sizes.dim;
     f->count = 1;
-    f->seed = t->p.seed + 3; /* another order than the queries': centres begin with points */
+    f->seed = t->p.seed;
     f->centre_count = count;
     f->centres = t->centres;
-    gnomon_status status =
-        gnomon_lsh_train(ctx, family, t->points->dense, count, f->seed, t->centres);
+    gnomon_status status = gnomon_lsh_train_behind(ctx, family, t->points->dense, count, f->seed,
+                                                   untrained(t), t->centres);
     if (status == GNOMON_OK) status = gnomon_hasher_create(ctx, f, &l.hasher);
     if (status == GNOMON_OK) status = reserve(&l);
     if (status == GNOMON_OK) status = measure(&l);

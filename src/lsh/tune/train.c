@@ -160,23 +160,30 @@ static gnomon_status check_count(const training *t, int64_t rows)
     return GNOMON_OK;
 }
 
-gnomon_status gnomon_lsh_train(gnomon_context *ctx, gnomon_lsh_family family,
-                               const gnomon_matrix *points, int64_t count, uint64_t seed,
-                               float *centres)
+gnomon_status gnomon_lsh_train_behind(gnomon_context *ctx, gnomon_lsh_family family,
+                                      const gnomon_matrix *points, int64_t count, uint64_t seed,
+                                      int64_t skip, float *centres)
 {
     training t;
     gnomon_some_points some;
     const gnomon_points all = {points, NULL};
     GNOMON_TRY(open(ctx, family, points, count, centres, &t));
     GNOMON_TRY(gnomon_points_check(ctx, &all, "points"));
-    GNOMON_TRY(check_count(&t, points->rows));
+    GNOMON_TRY(check_count(&t, points->rows - skip));
     GNOMON_TRY(gnomon_check_rows(ctx, points, "points", 0));
-    const int64_t most = gnomon_min(points->rows, count * EACH);
-    GNOMON_TRY(gnomon_some_points_draw(ctx, &all, seed, 0, most, &some));
+    const int64_t most = gnomon_min(points->rows - skip, count * EACH);
+    GNOMON_TRY(gnomon_some_points_draw(ctx, &all, seed, skip, most, &some));
     t.points = some.points.dense;
     const gnomon_status status = train(&t);
     gnomon_some_points_free(ctx, &some);
     return status;
+}
+
+gnomon_status gnomon_lsh_train(gnomon_context *ctx, gnomon_lsh_family family,
+                               const gnomon_matrix *points, int64_t count, uint64_t seed,
+                               float *centres)
+{
+    return gnomon_lsh_train_behind(ctx, family, points, count, seed, 0, centres);
 }
 
 typedef struct wanted {

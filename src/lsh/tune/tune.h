@@ -80,6 +80,11 @@ double gnomon_lsh_build_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, 
 /* Of making codes of all points, and of finding where the k true neighbours of each of so many
  * queries stand in their order. */
 double gnomon_lsh_codes_cost(const gnomon_lsh_sizes *s, int64_t queries, int64_t k);
+/* gnomon_lsh_train without the first 'skip' of the seed's order. */
+gnomon_status gnomon_lsh_train_behind(gnomon_context *ctx, gnomon_lsh_family family,
+                                      const gnomon_matrix *points, int64_t count, uint64_t seed,
+                                      int64_t skip, float *centres);
+
 /* Of training centres, and finding all points' lists. */
 double gnomon_lsh_lists_cost(const gnomon_lsh_sizes *s);
 /* Of trying all shapes on some points. */

@@ -265,6 +265,30 @@ static void read_piece_by_piece(void **state)
     free(x);
 }
 
+/* Points that come first in the seed's order are not looked at, whatever they are. */
+static void behind_some_points(void **state)
+{
+    (void)state;
+    enum { SKIP = 350, COUNT = 8 };
+    float *x = make_points(6, false), centres[COUNT * D], wanted[COUNT * D];
+    const gnomon_matrix m = gnomon_matrix_rowmajor(x, GNOMON_F32, N, D);
+    int64_t first[SKIP];
+    gnomon_some_rows_draw(N, 4, 0, SKIP, first);
+    for (int f = 0; f < 2; f++) {
+        ASSERT_OK(ctx, gnomon_lsh_train_behind(ctx, families[f], &m, COUNT, 4, SKIP, wanted));
+        for (int i = 0; i < SKIP; i++)
+            for (int j = 0; j < D; j++)
+                x[first[i] * D + j] = (float)(f + j) * -3;
+        ASSERT_OK(ctx, gnomon_lsh_train_behind(ctx, families[f], &m, COUNT, 4, SKIP, centres));
+        assert_memory_equal(centres, wanted, sizeof wanted);
+        ASSERT_OK(ctx, gnomon_lsh_train(ctx, families[f], &m, COUNT, 4, centres));
+        assert_true(memcmp(centres, wanted, sizeof wanted) != 0);
+    }
+    ASSERT_FAILS(ctx, gnomon_lsh_train_behind(ctx, families[0], &m, 3, 4, N - 2, centres),
+                 GNOMON_ERROR_ARGUMENT, "at most the 2 points");
+    free(x);
+}
+
 /* ---- odd points ---- */
 
 /* Each place has a centre of its own; the centres that are over stay where they began. */
@@ -407,6 +431,7 @@ int main(void)
                                        cmocka_unit_test(same_whatever_threads_and_level),
                                        cmocka_unit_test(same_of_every_type_and_layout),
                                        cmocka_unit_test(read_piece_by_piece),
+                                       cmocka_unit_test(behind_some_points),
                                        cmocka_unit_test(fewer_places_than_centres),
                                        cmocka_unit_test(beyond_fp32),
                                        cmocka_unit_test(points_without_direction),
