@@ -113,8 +113,8 @@ static double round_some(const float *x, int64_t count, double inverse, double s
     double lost[CHAINS] = {0};
     for (int64_t j = 0; j < count; j++) {
         double y = ((double)x[j] * inverse + 0x1.8p52) - 0x1.8p52;
-        y = y > limit ? limit : y;
-        y = y < -limit ? -limit : y;
+        y = y < limit ? y : limit; /* and NaN, of a coordinate beyond fp32 */
+        y = y > -limit ? y : -limit;
         whole[j] = (int32_t)y;
     }
     int64_t j = 0;

@@ -104,11 +104,40 @@ static void a_nearest_point_that_rounding_hides_is_found(void **state)
     free(asked);
 }
 
+/* Coordinates of a query that fp32 does not hold are infinite: integers of them are in their range
+ * all the same. */
+static void coordinates_beyond_fp32_are_rounded(void **state)
+{
+    (void)state;
+    enum { STEPS = 48, MOST = 100 };
+    const gnomon_quads quads = {.most = MOST, .shift = 128, .words = 1};
+    const gnomon_filter_query facts = {.norm = INFINITY};
+    for (int bits = 8; bits <= 16; bits += 8) {
+        float x[STEPS];
+        uint32_t out[STEPS];
+        gnomon_filter filter = {0};
+        for (int j = 0; j < STEPS; j++)
+            x[j] = j % 3 == 0 ? (float)(j - 20) : j % 3 == 1 ? INFINITY : -INFINITY;
+        gnomon_filter_round(x, STEPS, bits, MOST, &quads, &facts, &filter, out);
+        int sum = 0;
+        for (int j = 0; j < STEPS; j++) {
+            const int v = bits == 8 ? ((const int8_t *)out)[j] : ((const int16_t *)out)[j];
+            assert_in_range(v + MOST, 0, 2 * MOST);
+            sum += v;
+        }
+        if (bits == 8) assert_int_equal(filter.start, -quads.shift * sum);
+        x[1] = x[4] = 1; /* an odd number of them */
+        gnomon_filter_round(x, STEPS, bits, MOST, &quads, &facts, &filter, out);
+        assert_true(bits == 16 || abs(filter.start) <= quads.shift * STEPS * MOST);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bound_holds_where_every_rounding_goes_one_way),
         cmocka_unit_test(a_nearest_point_that_rounding_hides_is_found),
+        cmocka_unit_test(coordinates_beyond_fp32_are_rounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
