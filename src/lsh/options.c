@@ -77,12 +77,12 @@ gnomon_status gnomon_lsh_check_stream(gnomon_context *ctx, const gnomon_join_poi
 static gnomon_status check_lists(gnomon_context *ctx, const gnomon_lsh_options *o)
 {
     const gnomon_family_row *row = gnomon_family_row_of(o->functions.family);
-    GNOMON_FAIL_IF(row->centres != 0 &&
-                       (o->tables != 1 || o->coarse != 1 || o->fine != 0 || o->codes != 0),
-                   ctx, GNOMON_ERROR_ARGUMENT,
-                   "options.tables, coarse, fine and codes are %" PRId64 ", %" PRId64 ", %" PRId64
-                   ", %" PRId64 "; for %s they must be 1, 1, 0, 0",
-                   o->tables, o->coarse, o->fine, o->codes, row->name);
+    const char *const names[] = {"tables", "coarse", "fine", "codes"};
+    const int64_t given[] = {o->tables, o->coarse, o->fine, o->codes}, wanted[] = {1, 1, 0, 0};
+    for (int i = 0; i < 4; i++)
+        GNOMON_FAIL_IF(row->centres != 0 && given[i] != wanted[i], ctx, GNOMON_ERROR_ARGUMENT,
+                       GNOMON_ARG("options.%s") " is %" PRId64 "; of %s it must be %" PRId64,
+                       names[i], given[i], row->name, wanted[i]);
     return GNOMON_OK;
 }
 

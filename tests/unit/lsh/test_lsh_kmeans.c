@@ -504,10 +504,14 @@ static void what_is_refused(void **state)
         ASSERT_FAILS(ctx, gnomon_lsh_create(ctx, &o, &index), (status), (part)); \
         assert_null(index);                                                      \
     } while (0)
-    REFUSED(o.tables = 2, GNOMON_ERROR_ARGUMENT, "tables, coarse, fine and codes");
-    REFUSED(o.coarse = 2, GNOMON_ERROR_ARGUMENT, "for k-means they must be 1, 1, 0, 0");
-    REFUSED(o.fine = 1, GNOMON_ERROR_ARGUMENT, "1, 1, 1, 0");
-    REFUSED(o.codes = 8, GNOMON_ERROR_ARGUMENT, "1, 1, 0, 8");
+    REFUSED(o.tables = 2, GNOMON_ERROR_ARGUMENT, "options.tables is 2; of k-means it must be 1");
+    assert_string_equal(gnomon_last_error_argument(ctx), "options.tables");
+    REFUSED(o.coarse = 2, GNOMON_ERROR_ARGUMENT, "coarse is 2; of k-means it must be 1");
+    assert_string_equal(gnomon_last_error_argument(ctx), "options.coarse");
+    REFUSED(o.fine = 1, GNOMON_ERROR_ARGUMENT, "fine is 1; of k-means it must be 0");
+    assert_string_equal(gnomon_last_error_argument(ctx), "options.fine");
+    REFUSED(o.codes = 8, GNOMON_ERROR_ARGUMENT, "codes is 8; of k-means it must be 0");
+    assert_string_equal(gnomon_last_error_argument(ctx), "options.codes");
     REFUSED(o.search_params.rerank = 8, GNOMON_ERROR_ARGUMENT, "rerank");
     REFUSED(o.search_params.coarse = 8, GNOMON_ERROR_ARGUMENT, "coarse");
     REFUSED(o.search_params.tables = 2, GNOMON_ERROR_ARGUMENT, "tables");
