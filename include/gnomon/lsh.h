@@ -158,6 +158,7 @@ typedef struct gnomon_hasher gnomon_hasher;
 
 /* Errors:
  *  - ARGUMENT: a member outside what its comment allows, or set for a family that does not use it
+ *  - NONFINITE: a centre
  *  - MEMORY
  * On failure *out is NULL. */
 GNOMON_API gnomon_status gnomon_hasher_create(gnomon_context *ctx,
@@ -265,6 +266,7 @@ typedef struct gnomon_lsh gnomon_lsh;
 /* An index without points.
  * Errors:
  *  - ARGUMENT: a member outside what its comment allows; a family that is not the metric's
+ *  - NONFINITE: a centre
  *  - UNSUPPORTED: IP
  *  - MEMORY
  * On failure *out is NULL. */

@@ -45,7 +45,7 @@ static void gather(training *t)
     t->first[t->count] = n;
 }
 
-/* The mean of a centre's points; one whose points cancel each other stays. */
+/* The mean of a centre's points; one without any stays where it is for now. */
 static void move_centre(void *arg, int64_t c, int worker)
 {
     training *t = arg;
