@@ -228,8 +228,8 @@ GNOMON_API gnomon_status gnomon_lsh_search_params_init(gnomon_lsh_search_params 
 typedef struct gnomon_lsh_options {
     size_t struct_size;             /* see gnomon/base.h */
     gnomon_metric metric;           /* L2 (p-stable, k-means), COSINE (simhash, cross-polytope,
-                                       spherical-k-means), HAMMING (bit-sampling), JACCARD (minhash), L1
-                                       (p-stable-l1), WEIGHTED_JACCARD (icws) */
+                                       spherical-k-means), HAMMING (bit-sampling), JACCARD
+                                       (minhash), L1 (p-stable-l1), WEIGHTED_JACCARD (icws) */
     gnomon_lsh_functions functions; /* dim is the points'; count is filled in */
     int64_t tables;                 /* 1 ... 4096; k-means: 1 */
     int64_t coarse;                 /* functions per table, which define its buckets: 1 ... 256;
