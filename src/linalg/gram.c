@@ -56,7 +56,7 @@ DEFINE_PACK(pack_f64, double)
 typedef struct part {
     const void *a;
     int64_t ld, rows, cols, first, last;
-    bool f64, onto; /* onto: sums go on from what is there, else from 0 */
+    bool f64, onto; /* onto: the rows' sums are added to what is there */
 } part;
 
 static void add_slice(const gnomon_kernels *kernels, const part *p, double *packed, double *sums)

@@ -128,7 +128,7 @@ enum { MOST_ROWS = 11 };
 DEFINE_BLOCKS(float, f32, fmaf)
 DEFINE_BLOCKS(double, f64, fma)
 
-/* Two tiles of 0, 1, ... rows, with a sum that goes on. */
+/* Two tiles of 0, 1, ... rows, whose sums are added to others or not. */
 static void tiles_of_columns(const gnomon_kernels *k)
 {
     enum { N = GNOMON_LANES };
@@ -141,9 +141,10 @@ static void tiles_of_columns(const gnomon_kernels *k)
         for (int onto = 0; onto < 2; onto++) {
             for (int64_t i = 0; i < N * N; i++) {
                 found[i] = number(i);
-                sums[i] = onto ? found[i] : 0;
+                sums[i] = 0;
                 for (int64_t row = 0; row < rows; row++)
                     sums[i] = fma(a[row * N + i / N], b[row * N + i % N], sums[i]);
+                if (onto) sums[i] = found[i] + sums[i];
             }
             k->gram(rows, a, b, onto, found);
             assert_memory_equal(found, sums, sizeof sums);

@@ -82,6 +82,25 @@ static void gram_matrices(void **state)
     }
 }
 
+/* Roundings of rows that are all alike don't add up: a chain of fused multiply-adds over a range's
+ * would be wrong by 1e-13. */
+static void gram_matrix_of_many_rows(void **state)
+{
+    enum { ROWS = 400000 };
+    (void)state;
+    gnomon_context *ctx = open_context(2);
+    gnomon_tall t;
+    double found = 0;
+    bool finite = false;
+    assert_int_equal(gnomon_tall_make(ctx, true, ROWS, 1, false, "a", &t), GNOMON_OK);
+    for (int64_t i = 0; i < ROWS; i++)
+        ((double *)t.data)[i] = 0.1;
+    assert_int_equal(gnomon_tall_gram(ctx, &t, &found, &finite), GNOMON_OK);
+    assert_true(fabs(found / (ROWS * 0.1 * 0.1) - 1) < 1e-14);
+    gnomon_tall_drop(ctx, &t);
+    gnomon_context_destroy(ctx);
+}
+
 /* A hundred thousand numbers to a place, and more places than are added at once. */
 static void gram_matrix_of_many_columns(void **state)
 {
@@ -194,8 +213,11 @@ static void least_square(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gram_matrices),   cmocka_unit_test(gram_matrix_of_many_columns),
-        cmocka_unit_test(sums_that_go_on), cmocka_unit_test(divisions),
+        cmocka_unit_test(gram_matrices),
+        cmocka_unit_test(gram_matrix_of_many_rows),
+        cmocka_unit_test(gram_matrix_of_many_columns),
+        cmocka_unit_test(sums_that_go_on),
+        cmocka_unit_test(divisions),
         cmocka_unit_test(least_square),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
