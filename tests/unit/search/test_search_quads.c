@@ -5,6 +5,9 @@
 #include "base/isa.h"
 #include "search/centre.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 typedef enum kind { BELL, BYTES, SIGNS, ZEROS, TAILS, ONE_COLUMN, SCALES, TINY, EQUAL, KINDS } kind;
 
 static const char *const names[] = {"bell",       "bytes",  "signs", "zeros", "tails",
@@ -247,12 +250,82 @@ static void sums_of_several_rows(void **state)
     }
 }
 
+/* Points straight from their rows: what is told of them is so, and nothing behind a row is read. */
+static void check_rows(const gnomon_search_kernels *k, kind like, int64_t d, char *end)
+{
+    enum { LANES = GNOMON_LANES };
+    const float *lane[LANES];
+    float mean[MOST_D], lost[LANES] = {0}, peak, most = 0;
+    double squares[LANES], dots[LANES];
+    uint64_t drawn = (uint64_t)d + 7;
+    const float factor = like == BYTES ? 1 : 0.5F;
+    bool whole = true;
+    float *x = (float *)(void *)end - LANES * d;
+    for (int64_t j = 0; j < d; j++)
+        mean[j] = like == BYTES ? 100 : (float)(0.3 * draw(&drawn));
+    for (int64_t i = 0; i < LANES * d; i++)
+        x[i] = value_of(like, i / d, i % d, &drawn);
+    for (int l = 0; l < LANES; l++)
+        lane[l] = x + (LANES - 1 - l) * d;
+    const bool told = k->survey_rows(lane, d, factor, mean, squares, dots, &peak);
+    const int64_t padded = (d + k->quads.words * 4 - 1) / (k->quads.words * 4);
+    const int64_t words = padded * k->quads.words;
+    uint32_t *out = malloc((size_t)(words * LANES) * sizeof *out);
+    const float scale =
+        k->quarter_rows(lane, d, factor, mean, peak, k->quads.most, like == BYTES, out, lost);
+    for (int l = 0; l < LANES; l++) {
+        long double square = 0, dot = 0, gone = 0;
+        for (int64_t j = 0; j < words * 4; j++) {
+            const float by = j < d ? lane[l][j] * factor : 0, c = j < d ? by - mean[j] : 0;
+            const uint32_t word = out[j / 4 * LANES + l];
+            const int q = (int8_t)((word >> j % 4 * 8) - (uint32_t)k->quads.shift);
+            const long double rest = (long double)c - (long double)scale * q;
+            assert_true(q >= -k->quads.most && q <= k->quads.most && (j < d || q == 0));
+            whole = whole && by == rintf(by);
+            most = fmaxf(most, fabsf(c));
+            square += (long double)c * c;
+            dot += j < d ? (long double)c * mean[j] : 0;
+            gone += rest * rest;
+        }
+        assert_true(fabsl(squares[l] - square) <= (long double)d * 0x1p-52L * square);
+        assert_true(fabsl(dots[l] - dot) <= (long double)d * 0x1p-52L * (square + 100 * 100 * d));
+        assert_true(gone <= lost[l] * (1 + (long double)d * 0x1p-22L) + (long double)d * 0x1p-124L);
+        assert_true(gone > 0x1p126L ||
+                    lost[l] <= gone * (1 + (long double)d * 0x1p-20L) + (long double)d * 0x1p-124L);
+    }
+    assert_true(peak == most && told == whole);
+    /* a number that is none is seen */
+    x[LANES * d - 1] = like == BELL ? NAN : INFINITY;
+    assert_false(k->survey_rows(lane, d, factor, mean, squares, NULL, &peak));
+    assert_false(peak < HUGE_VALF || squares[0] < HUGE_VAL);
+    assert_true(isnan(k->quarter_rows(lane, d, factor, mean, peak, 1, false, out, lost)));
+    free(out);
+}
+
+static void points_straight_from_rows(void **state)
+{
+    (void)state;
+    static const kind kinds[] = {BELL, BYTES, ZEROS, TINY, SCALES};
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = 8 * page;
+    char *map = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(map != MAP_FAILED);
+    assert_int_equal(mprotect(map + room, page, PROT_NONE), 0);
+    for (int level = 0; level < GNOMON_ISA_COUNT; level++) {
+        if (!gnomon_isa_available((gnomon_isa)level)) continue;
+        const gnomon_search_kernels *k =
+            gnomon_cpu_kernels(gnomon_isa_name((gnomon_isa)level))->search;
+        for (int64_t d = 1; d <= MOST_D && k->survey_rows != NULL; d++)
+            for (int i = 0; i < 5; i++)
+                check_rows(k, kinds[i], d, map + room);
+    }
+    assert_int_equal(munmap(map, room + page), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_of_several_rows),
-        cmocka_unit_test(bits_at_every_level),
-        cmocka_unit_test(every_level_finds_the_same),
+        cmocka_unit_test(sums_of_several_rows), cmocka_unit_test(points_straight_from_rows),
+        cmocka_unit_test(bits_at_every_level),  cmocka_unit_test(every_level_finds_the_same),
         cmocka_unit_test(every_size_of_block),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
