@@ -257,8 +257,10 @@ typedef struct gnomon_kernels {
 
     /* Of two tiles of double, of so many rows: sums[i * GNOMON_LANES + l] = the sum over s < steps
      * of left[s * GNOMON_LANES + i] right[s * GNOMON_LANES + l], in order, by fused multiply-adds;
-     * with 'onto' this is added to what was there. */
-    void (*gram)(int64_t steps, const double *left, const double *right, bool onto, double *sums);
+     * with 'onto' this is added to what was there. floats: so all numbers are, whose products are
+     * exact in double. */
+    void (*gram)(int64_t steps, const double *left, const double *right, bool floats, bool onto,
+                 double *sums);
 
     const gnomon_search_kernels *search;
     const gnomon_rabitq_kernels *rabitq;

@@ -56,7 +56,8 @@ DEFINE_PACK(pack_f64, double)
 typedef struct part {
     const void *a;
     int64_t ld, rows, cols, first, last;
-    bool f64, onto; /* onto: the rows' sums are added to what is there */
+    bool f64, floats; /* floats: so all numbers are */
+    bool onto;        /* onto: the rows' sums are added to what is there */
 } part;
 
 static void add_slice(const gnomon_kernels *kernels, const part *p, double *packed, double *sums)
@@ -69,7 +70,7 @@ static void add_slice(const gnomon_kernels *kernels, const part *p, double *pack
     }
     for (int64_t j = p->first; j < p->last; j++)
         for (int64_t i = 0; i <= j; i++)
-            kernels->gram(p->rows, packed + i * TILE, packed + j * TILE, p->onto,
+            kernels->gram(p->rows, packed + i * TILE, packed + j * TILE, p->floats, p->onto,
                           sums + square_of(i, j));
 }
 
@@ -83,16 +84,17 @@ int64_t gnomon_gram_room(int64_t cols)
     return gnomon_times(tiles_of(cols), TILE);
 }
 
-void gnomon_gram_add(const gnomon_context *ctx, bool f64, int64_t rows, int64_t cols, const void *a,
-                     int64_t ld, double *room, double *sums)
+void gnomon_gram_add(const gnomon_context *ctx, bool floats, int64_t rows, int64_t cols,
+                     const double *a, int64_t ld, double *room, double *sums)
 {
     for (int64_t row = 0; row < rows; row += SLICE) {
-        const part p = {.a = (const char *)a + (size_t)(row * ld) * gnomon_tall_size(f64),
+        const part p = {.a = a + row * ld,
                         .ld = ld,
                         .rows = gnomon_min(SLICE, rows - row),
                         .cols = cols,
                         .last = tiles_of(cols),
-                        .f64 = f64,
+                        .f64 = true,
+                        .floats = floats,
                         .onto = true};
         add_slice(gnomon_context_kernels(ctx), &p, room, sums);
     }
@@ -148,7 +150,8 @@ static void sum_range(void *arg, int64_t task, int worker)
               .cols = g->t->cols,
               .first = strip_begin(g, strip),
               .last = strip_begin(g, strip + 1),
-              .f64 = g->t->f64};
+              .f64 = g->t->f64,
+              .floats = !g->t->f64};
     do { /* of no rows too the sums are 0 */
         p.a = gnomon_tall_row(g->t, row);
         p.rows = gnomon_min(SLICE, end - row);

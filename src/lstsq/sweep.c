@@ -105,7 +105,8 @@ static void dense_block(const sweep *w, int64_t row, int64_t rows, double *scrat
     if (w->what->gram != NULL) {
         gnomon_blas_gemm(true, true, false, d, cols, rows, 1.0, job.a, job.lda, t, cols, 1.0, z,
                          cols);
-        gnomon_gram_add(w->s->ctx, true, rows, d, job.a, job.lda, z + (d + 1) * cols, gram);
+        gnomon_gram_add(w->s->ctx, w->piece.dense.dtype == GNOMON_F32, rows, d, job.a, job.lda,
+                        z + (d + 1) * cols, gram);
         return;
     }
     if (w->transposed != NULL) {

@@ -129,13 +129,13 @@ DEFINE_BLOCKS(float, f32, fmaf)
 DEFINE_BLOCKS(double, f64, fma)
 
 /* Two tiles of 0, 1, ... rows, whose sums are added to others or not. */
-static void tiles_of_columns(const gnomon_kernels *k)
+static void tiles_of_columns(const gnomon_kernels *k, bool floats)
 {
     enum { N = GNOMON_LANES };
     static double a[MOST_ROWS * N], b[MOST_ROWS * N], sums[N * N], found[N * N];
     for (int64_t i = 0; i < MOST_ROWS * N; i++) {
-        a[i] = number(3 * i + 2);
-        b[i] = number(7 * i + 5);
+        a[i] = floats ? (double)(float)number(3 * i + 2) : number(3 * i + 2);
+        b[i] = floats ? (double)(float)number(7 * i + 5) : number(7 * i + 5);
     }
     for (int64_t rows = 0; rows <= MOST_ROWS; rows++) {
         for (int onto = 0; onto < 2; onto++) {
@@ -146,7 +146,7 @@ static void tiles_of_columns(const gnomon_kernels *k)
                     sums[i] = fma(a[row * N + i / N], b[row * N + i % N], sums[i]);
                 if (onto) sums[i] = found[i] + sums[i];
             }
-            k->gram(rows, a, b, onto, found);
+            k->gram(rows, a, b, floats, onto, found);
             assert_memory_equal(found, sums, sizeof sums);
         }
     }
@@ -164,7 +164,8 @@ static void rows_at_every_level(void **state)
         level_f64(k);
         blocks_f32(k);
         blocks_f64(k);
-        tiles_of_columns(k);
+        tiles_of_columns(k, false);
+        tiles_of_columns(k, true);
         tried++;
     }
     assert_true(tried > 0);

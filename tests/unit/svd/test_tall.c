@@ -138,7 +138,7 @@ static void sums_that_go_on(void **state)
     fill(&t);
     for (int64_t i = 0; i < ROWS; i++)
         memcpy(a + i * LD, gnomon_tall_row(&t, i), COLS * sizeof *a);
-    gnomon_gram_add(ctx, true, FIRST, COLS, a, LD, room, sums);
+    gnomon_gram_add(ctx, false, FIRST, COLS, a, LD, room, sums);
     gnomon_gram_add(ctx, true, ROWS - FIRST, COLS, a + FIRST * LD, LD, room, sums);
     for (int64_t i = 0; i < COLS; i++)
         gnomon_gram_row(COLS, sums, i, found + i * COLS);
