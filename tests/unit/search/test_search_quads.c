@@ -255,7 +255,7 @@ static void check_rows(const gnomon_search_kernels *k, kind like, int64_t d, cha
 {
     enum { LANES = GNOMON_LANES };
     const float *lane[LANES];
-    float mean[MOST_D], lost[LANES] = {0}, peak, most = 0;
+    float mean[MOST_D], with[MOST_D], lost[LANES] = {0}, peak, most = 0;
     double squares[LANES], dots[LANES];
     uint64_t drawn = (uint64_t)d + 7;
     const float factor = like == BYTES ? 1 : 0.5F;
@@ -263,11 +263,13 @@ static void check_rows(const gnomon_search_kernels *k, kind like, int64_t d, cha
     float *x = (float *)(void *)end - LANES * d;
     for (int64_t j = 0; j < d; j++)
         mean[j] = like == BYTES ? 100 : (float)(0.3 * draw(&drawn));
+    for (int64_t j = 0; j < d; j++)
+        with[j] = (float)j * mean[d - 1 - j] / (float)d;
     for (int64_t i = 0; i < LANES * d; i++)
         x[i] = value_of(like, i / d, i % d, &drawn);
     for (int l = 0; l < LANES; l++)
         lane[l] = x + (LANES - 1 - l) * d;
-    const bool told = k->survey_rows(lane, d, factor, mean, squares, dots, &peak);
+    const bool told = k->survey_rows(lane, d, factor, mean, with, squares, dots, &peak);
     const int64_t padded = (d + k->quads.words * 4 - 1) / (k->quads.words * 4);
     const int64_t words = padded * k->quads.words;
     uint32_t *out = malloc((size_t)(words * LANES) * sizeof *out);
@@ -284,7 +286,7 @@ static void check_rows(const gnomon_search_kernels *k, kind like, int64_t d, cha
             whole = whole && by == rintf(by);
             most = fmaxf(most, fabsf(c));
             square += (long double)c * c;
-            dot += j < d ? (long double)c * mean[j] : 0;
+            dot += j < d ? (long double)c * with[j] : 0;
             gone += rest * rest;
         }
         assert_true(fabsl(squares[l] - square) <= (long double)d * 0x1p-52L * square);
@@ -296,7 +298,7 @@ static void check_rows(const gnomon_search_kernels *k, kind like, int64_t d, cha
     assert_true(peak == most && told == whole);
     /* a number that is none is seen */
     x[LANES * d - 1] = like == BELL ? NAN : INFINITY;
-    assert_false(k->survey_rows(lane, d, factor, mean, squares, NULL, &peak));
+    assert_false(k->survey_rows(lane, d, factor, mean, NULL, squares, dots, &peak));
     assert_false(peak < HUGE_VALF || squares[0] < HUGE_VAL);
     assert_true(isnan(k->quarter_rows(lane, d, factor, mean, peak, 1, false, out, lost)));
     free(out);
