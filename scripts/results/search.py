@@ -2,8 +2,7 @@
 beside approximate indexes, from bench/cpu/peers/index.py."""
 from pages import load, pages, table
 
-RECORDS = (("search-cpu-amx.json", "AMX"), ("search-cpu-amx-many.json", "AMX, many neighbours and dimensions, later"),
-           ("search-cpu-avx512.json", "AVX-512 and VNNI, without AMX"))
+RECORDS = (("search-cpu-amx.json", "AMX"), ("search-cpu-avx512.json", "AVX-512 and VNNI, without AMX"))
 
 
 def job(c):
