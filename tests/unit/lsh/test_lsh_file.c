@@ -1,6 +1,7 @@
 /* Indexes in files: what is saved comes back the same, however it was written; their life there;
  * threads; every allocation refused in turn. */
 #include "lsh_file_testing.h"
+#include "miser.h"
 
 #include <pthread.h>
 
@@ -371,25 +372,6 @@ static void queries_beside_changes(void **state)
 }
 
 /* ---- failures ---- */
-
-typedef struct misers {
-    int64_t left, out;
-} misers;
-
-static void *miser_allocate(void *user, size_t size, size_t alignment)
-{
-    misers *m = user;
-    if (m->left-- <= 0) return NULL;
-    m->out++;
-    return aligned_alloc(alignment, size);
-}
-
-static void miser_release(void *user, void *pointer, size_t size)
-{
-    (void)size;
-    ((misers *)user)->out--;
-    free(pointer);
-}
 
 static gnomon_status use_files(gnomon_context *with, points *p, const gnomon_lsh_options *o)
 {

@@ -1,6 +1,7 @@
 /* Indexes: what queries find, against plain enumeration of points with the same hash values; their
  * life; the same bits whatever the threads, batches and level; every allocation refused in turn. */
 #include "lsh/index.h"
+#include "miser.h"
 #include "project.h"
 
 #include <pthread.h>
@@ -576,26 +577,6 @@ static void many_threads_at_once(void **state)
     gnomon_neighbors_free(ctx, &expected);
     gnomon_lsh_destroy(index);
     free(d);
-}
-
-/* An allocator that fails the n-th time and counts what is out. */
-typedef struct misers {
-    int64_t left, out;
-} misers;
-
-static void *miser_allocate(void *user, size_t size, size_t alignment)
-{
-    misers *m = user;
-    if (m->left-- <= 0) return NULL;
-    m->out++;
-    return aligned_alloc(alignment, size);
-}
-
-static void miser_release(void *user, void *pointer, size_t size)
-{
-    (void)size;
-    ((misers *)user)->out--;
-    free(pointer);
 }
 
 static gnomon_status whole_life(gnomon_context *with, const data *d, const gnomon_lsh_options *o,

@@ -2,6 +2,8 @@
  * against plain enumeration; the same bits whatever the threads, batches and level; what is
  * refused; every allocation refused in turn. */
 #include "lsh/index.h"
+#include "meter.h"
+#include "miser.h"
 #include "project.h"
 
 static gnomon_context *ctx;
@@ -580,29 +582,6 @@ static void what_is_refused(void **state)
 
 /* ---- memory ---- */
 
-typedef struct misers {
-    int64_t left, out;
-    int64_t bytes, most;
-} misers;
-
-static void *miser_allocate(void *user, size_t size, size_t alignment)
-{
-    misers *m = user;
-    if (m->left-- <= 0) return NULL;
-    m->out++;
-    m->bytes += (int64_t)size;
-    m->most = m->bytes > m->most ? m->bytes : m->most;
-    return aligned_alloc(alignment, size);
-}
-
-static void miser_release(void *user, void *pointer, size_t size)
-{
-    misers *m = user;
-    m->out--;
-    m->bytes -= (int64_t)size;
-    free(pointer);
-}
-
 static gnomon_status whole_life(gnomon_context *with, const data *p, gnomon_neighbors *found)
 {
     const gnomon_lsh_options o = options_of(p);
@@ -663,8 +642,8 @@ static void many_lists_within_the_limit(void **state)
         x[i] = (float)(i * 7919 % ASKED);
     const gnomon_matrix queries = gnomon_matrix_rowmajor(x, GNOMON_F32, ASKED, 1),
                         base = gnomon_matrix_rowmajor(x, GNOMON_F32, 2 * LISTS, 1);
-    misers m = {.left = INT64_MAX};
-    const gnomon_allocator a = {&m, miser_allocate, miser_release};
+    meter m = {0};
+    const gnomon_allocator a = {&m, meter_allocate, meter_release};
     gnomon_context_options c = GNOMON_CONTEXT_OPTIONS_INIT;
     gnomon_context *poor;
     gnomon_lsh *index;
@@ -688,10 +667,10 @@ static void many_lists_within_the_limit(void **state)
     ASSERT_OK(ctx, gnomon_context_create(&c, &poor));
     ASSERT_OK(poor, gnomon_lsh_create(poor, &o, &index));
     ASSERT_OK(poor, gnomon_lsh_add(index, &base));
-    const int64_t before = m.most = m.bytes;
+    const int64_t before = m.peak = m.held;
     ASSERT_OK(poor, gnomon_lsh_query(poor, index, &queries, &s, &e, &found, NULL));
     const int64_t answers = ASKED * 3 * 16; /* found, and as they are returned */
-    assert_true(m.most - before < LIMIT + SCRATCH + answers);
+    assert_true(m.peak - before < LIMIT + SCRATCH + answers);
     gnomon_neighbors_free(poor, &found);
     gnomon_lsh_destroy(index);
     gnomon_context_destroy(poor);

@@ -2,6 +2,7 @@
  * the layout and how points come; points with few places, or beyond fp32; what is refused; every
  * allocation refused in turn. */
 #include "lsh/tune/tune.h"
+#include "miser.h"
 #include "project.h"
 
 #include <float.h>
@@ -373,25 +374,6 @@ static void what_is_refused(void **state)
 }
 
 /* ---- memory ---- */
-
-typedef struct misers {
-    int64_t left, out;
-} misers;
-
-static void *miser_allocate(void *user, size_t size, size_t alignment)
-{
-    misers *m = user;
-    if (m->left-- <= 0) return NULL;
-    m->out++;
-    return aligned_alloc(alignment, size);
-}
-
-static void miser_release(void *user, void *pointer, size_t size)
-{
-    (void)size;
-    ((misers *)user)->out--;
-    free(pointer);
-}
 
 static void every_allocation_may_fail(void **state)
 {
