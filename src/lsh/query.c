@@ -50,8 +50,8 @@ typedef struct finding {
     int64_t first;
     gnomon_hashes hashes;
     int8_t *codes;     /* of its queries */
+    int32_t *lists;    /* trained centres: the numbers of those nearest to each query, 'each', */
     double *list_keys; /* and how far away they are */
-    int32_t *lists;    /* trained centres: the numbers of those nearest to each query, 'each' */
     int64_t each;
     bool scanned; /* its queries have been held against their lists */
     uint64_t multipliers[GNOMON_LSH_MOST_DEPTH];

@@ -15,10 +15,11 @@
  * Where all coordinates are integers and |P||B| + |bias| is below 2^23 every step is exact, and so
  * is the score.
  *
- * Points of an inverted list may be taken less another vector V near them, where the query's stay
- * as they are: with B' = X - V the score is P.B' - |B'|^2 / 2 - (V - M).B', which is T - (|P|^2 -
- * |Q - V|^2) / 2, Q being P + M. Its error is that of B' in the place of B, + 16 u |V - M||B'|. |Q
- * - V| is known from the search for the query's lists.
+ * Points X of an inverted list may be taken less another vector V near them, while the query's
+ * coordinates stay as they are. With B' = X - V and Q = P + M the score is
+ *     P.B' - |B'|^2 / 2 - (V - M).B' = T - (|P|^2 - |Q - V|^2) / 2.
+ * Its error is that of B' in the place of B, + 16 u |V - M||B'|. The search for the query's lists
+ * tells |Q - V|.
  *
  * The keys that scores stand for are themselves rounded, in fp64: what that may change is part of
  * the error, so that the order of keys is what is decided. */

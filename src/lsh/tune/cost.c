@@ -22,7 +22,6 @@ static const double per_asked = 5, per_list = 200, passed_per_neighbour = 4, pas
 static const double per_built_product = 0.035, per_built_value = 8;
 static const double per_place = 80; /* a point's in a table, with sorting */
 static const double per_made_code = 100, per_coded_coordinate = 1.5;
-static const double trained = 6 * 32; /* points compared in training, a centre, at most */
 static const double per_ranked_code = 5, per_code_before = 0.2;    /* a true neighbour of a query */
 static const double per_trials = 4e8, per_trials_coordinate = 8e5; /* all shapes, some points */
 
@@ -74,7 +73,8 @@ int64_t gnomon_lsh_list_count(const gnomon_lsh_sizes *s)
 /* Training, and each point's list. */
 static double lists_build_cost(const gnomon_lsh_sizes *s, double centres)
 {
-    const double compared = fmin(6 * (double)s->points, trained * centres) + (double)s->points;
+    const double trained = fmin((double)s->points, GNOMON_LSH_TRAINED * centres);
+    const double compared = GNOMON_LSH_ROUNDS * trained + (double)s->points;
     return compared * (centres * pair_cost(s) + per_asked * (double)s->dim);
 }
 

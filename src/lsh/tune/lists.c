@@ -49,13 +49,13 @@ static void follow(listing *l, int64_t q)
     const int64_t centres = l->shape.functions.centre_count, least = t->p.k + t->self;
     const int64_t begin = a->offsets[q], end = a->offsets[q + 1];
     const int32_t *order = l->order + q * centres;
-    int64_t found = 0, candidates = 0, at = 0;
+    int64_t candidates = 0, at = 0;
     for (int64_t c = 0; c < centres; c++)
         l->place[order[c]] = c;
     for (int64_t s = 0; s < l->steps; s++) {
         for (; at < probed[s]; at++)
             candidates += l->size[order[at]];
-        found = 0;
+        int64_t found = 0;
         for (int64_t j = begin; j < end; j++)
             found += l->place[l->list[a->ids[j]]] < probed[s];
         const bool few = t->p.k > 0 && candidates < least;

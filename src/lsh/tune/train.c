@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EACH = 32, ROUNDS = 6 }; /* points a centre, iterations */
-
 typedef struct training {
     gnomon_context *ctx;
     const gnomon_search_kernels *kernels;
@@ -97,14 +95,14 @@ static gnomon_status iterate(training *t)
         gnomon_matrix_rowmajor(t->centres, GNOMON_F32, t->count, t->points->cols);
     o.metric = t->metric;
     o.k = 1;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < GNOMON_LSH_ROUNDS; round++) {
         t->nearest = (gnomon_neighbors){.struct_size = sizeof t->nearest};
         GNOMON_TRY(gnomon_neighbors_exact(t->ctx, &base, t->points, &o, &t->nearest));
         gather(t);
         gnomon_parallel(t->ctx, t->count, move_centre, t);
         fill_empty(t);
         gnomon_neighbors_free(t->ctx, &t->nearest);
-        GNOMON_TRY(gnomon_progress(t->ctx, "training", round + 1, ROUNDS));
+        GNOMON_TRY(gnomon_progress(t->ctx, "training", round + 1, GNOMON_LSH_ROUNDS));
     }
     return GNOMON_OK;
 }
@@ -160,30 +158,41 @@ static gnomon_status check_count(const training *t, int64_t rows)
     return GNOMON_OK;
 }
 
+/* On points behind the first 'skip' of the seed's order. */
+static gnomon_status train_on(training *t, const gnomon_points *all, uint64_t seed, int64_t skip)
+{
+    const int64_t rest = all->dense->rows - skip;
+    gnomon_some_points some;
+    GNOMON_TRY(gnomon_some_points_draw(t->ctx, all, seed, skip,
+                                       gnomon_min(rest, t->count * GNOMON_LSH_TRAINED), &some));
+    t->points = some.points.dense;
+    const gnomon_status status = train(t);
+    gnomon_some_points_free(t->ctx, &some);
+    return status;
+}
+
 gnomon_status gnomon_lsh_train_behind(gnomon_context *ctx, gnomon_lsh_family family,
                                       const gnomon_matrix *points, int64_t count, uint64_t seed,
                                       int64_t skip, float *centres)
 {
     training t;
-    gnomon_some_points some;
     const gnomon_points all = {points, NULL};
     GNOMON_TRY(open(ctx, family, points, count, centres, &t));
-    GNOMON_TRY(gnomon_points_check(ctx, &all, "points"));
     GNOMON_TRY(check_count(&t, points->rows - skip));
-    GNOMON_TRY(gnomon_check_rows(ctx, points, "points", 0));
-    const int64_t most = gnomon_min(points->rows - skip, count * EACH);
-    GNOMON_TRY(gnomon_some_points_draw(ctx, &all, seed, skip, most, &some));
-    t.points = some.points.dense;
-    const gnomon_status status = train(&t);
-    gnomon_some_points_free(ctx, &some);
-    return status;
+    return train_on(&t, &all, seed, skip);
 }
 
 gnomon_status gnomon_lsh_train(gnomon_context *ctx, gnomon_lsh_family family,
                                const gnomon_matrix *points, int64_t count, uint64_t seed,
                                float *centres)
 {
-    return gnomon_lsh_train_behind(ctx, family, points, count, seed, 0, centres);
+    training t;
+    const gnomon_points all = {points, NULL};
+    GNOMON_TRY(open(ctx, family, points, count, centres, &t));
+    GNOMON_TRY(gnomon_points_check(ctx, &all, "points"));
+    GNOMON_TRY(check_count(&t, points->rows));
+    GNOMON_TRY(gnomon_check_rows(ctx, points, "points", 0));
+    return train_on(&t, &all, seed, 0);
 }
 
 typedef struct wanted {
@@ -229,7 +238,7 @@ gnomon_status gnomon_lsh_train_stream(gnomon_context *ctx, gnomon_lsh_family fam
     GNOMON_TRY(open(ctx, family, points, count, centres, &t));
     GNOMON_TRY(gnomon_lsh_check_stream(ctx, points));
     GNOMON_TRY(check_count(&t, points->rows));
-    const int64_t most = gnomon_min(points->rows, count * EACH);
+    const int64_t most = gnomon_min(points->rows, count * GNOMON_LSH_TRAINED);
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(most, points->cols), gnomon_dtype_size(points->dtype),
                             "a sample", &data));
     const gnomon_matrix sample = gnomon_matrix_rowmajor(data, points->dtype, most, points->cols);

@@ -80,7 +80,10 @@ double gnomon_lsh_build_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, 
 /* Of making codes of all points, and of finding where the k true neighbours of each of so many
  * queries stand in their order. */
 double gnomon_lsh_codes_cost(const gnomon_lsh_sizes *s, int64_t queries, int64_t k);
-/* gnomon_lsh_train without the first 'skip' of the seed's order. */
+/* Of training: points a centre at most, and iterations. */
+enum { GNOMON_LSH_TRAINED = 32, GNOMON_LSH_ROUNDS = 6 };
+/* gnomon_lsh_train of points that have been checked, without the first 'skip' of the seed's order.
+ */
 gnomon_status gnomon_lsh_train_behind(gnomon_context *ctx, gnomon_lsh_family family,
                                       const gnomon_matrix *points, int64_t count, uint64_t seed,
                                       int64_t skip, float *centres);
