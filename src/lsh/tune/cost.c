@@ -39,11 +39,17 @@ double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s)
     return cost_of(&gnomon_metric_row_of(s->metric)->verify_cost, s);
 }
 
+/* A pair of those that the filter of exact search compares. */
+static double pair_cost(const gnomon_lsh_sizes *s)
+{
+    return cost_of(&gnomon_metric_row_of(s->metric)->exact_cost, s);
+}
+
 double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s)
 {
     if (s->sparse)
         return (double)s->points * gnomon_sparse_exact_cost(s->work, s->shared, s->heavy);
-    return (double)s->points * cost_of(&gnomon_metric_row_of(s->metric)->exact_cost, s);
+    return (double)s->points * pair_cost(s);
 }
 
 static double hash_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double product)
@@ -54,12 +60,6 @@ static double hash_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, doubl
     if (members > 0) return members * per_member_hash * s->point * (double)h->f.count;
     if (s->sparse) return GNOMON_SPARSE_PRODUCT_COST * s->point * (double)h->products;
     return h->op ? product * (double)s->dim * (double)h->products : 0;
-}
-
-/* A pair of those that the filter of exact search compares. */
-static double pair_cost(const gnomon_lsh_sizes *s)
-{
-    return cost_of(&gnomon_metric_row_of(s->metric)->exact_cost, s);
 }
 
 int64_t gnomon_lsh_list_count(const gnomon_lsh_sizes *s)
