@@ -22,7 +22,10 @@ int cli_check_apart(cli_app *app, const cli_file *files, int count)
 {
     for (int a = 0; a < count; ++a) {
         for (int b = 0; b < a; ++b) {
-            if (!are_one(&files[a], &files[b])) continue;
+            /* An option's own files have names of their own. Another run on the same checkpoint may
+             * rename one of them to another just now, which would look as if both were one. */
+            if (!are_one(&files[a], &files[b]) || strcmp(files[a].title, files[b].title) == 0)
+                continue;
             if (!files[a].written || !files[b].written)
                 return cli_usage(app, "%s is also read: the output must be another file",
                                  files[files[a].written ? a : b].path);

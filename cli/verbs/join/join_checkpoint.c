@@ -243,13 +243,29 @@ static int walk(cli_checkpoint *c, gnomon_join_sink sink, void *user, uint64_t *
     return -1;
 }
 
+/* Opens FILE.pairs, which is made where there is no FILE and must be there beside one. *gone: FILE
+ * was there and was removed or replaced meanwhile. */
+static int open_beside(cli_checkpoint *c, int *gone)
+{
+    struct stat file;
+    int state;
+    int code = open_plain(c, c->path, O_RDONLY, &state);
+    if (code >= 0) return code;
+    code = open_plain(c, c->pairs_path, O_RDWR | (state >= 0 ? 0 : O_CREAT), &c->fd);
+    *gone = state >= 0 && fstat(state, &file) == 0 && file.st_nlink == 0;
+    if (state >= 0) close(state);
+    return code;
+}
+
 /* FILE.pairs with its lock; again when the run that had it has just removed it. */
-static int open_pairs(cli_checkpoint *c, int create)
+static int open_pairs(cli_checkpoint *c)
 {
     for (;;) {
         struct stat held, named;
-        const int code = open_plain(c, c->pairs_path, O_RDWR | (create ? O_CREAT : 0), &c->fd);
+        int gone;
+        const int code = open_beside(c, &gone);
         if (code >= 0) return code;
+        if (c->fd < 0 && gone) continue;
         if (c->fd < 0) return fail_file(c, c->pairs_path, ENOENT);
         if (flock(c->fd, LOCK_EX | LOCK_NB) != 0) {
             if (errno == EWOULDBLOCK)
@@ -355,14 +371,9 @@ int cli_checkpoint_open(cli_checkpoint *c, cli_app *app, const char *path, json_
     }
     c->seed = hash_text(text);
     free(text);
-    int state;
-    int code = open_plain(c, path, O_RDONLY, &state);
-    const int begun = state >= 0;
-    if (begun) close(state);
-    state = -1;
-    /* Without FILE, FILE.pairs is made; beside FILE it must be there. FILE is read under its lock.
-     */
-    if (code < 0) code = open_pairs(c, !begun);
+    int state = -1;
+    int code = open_pairs(c);
+    /* FILE is read under the lock of FILE.pairs */
     if (code < 0) code = open_plain(c, path, O_RDONLY, &state);
     if (code < 0) code = clear_new(c);
     if (code < 0) code = state >= 0 ? go_on(c, state) : begin_pairs(c);
