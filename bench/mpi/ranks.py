@@ -22,6 +22,7 @@ JOBS = {
     "join": "join clusters.npy --threshold 4 -o {}.npy",
     "svd": "svd tall.npy -k 50 -o {}.npz",
     "lstsq": "lstsq tall.npy right.npy -o {}.npy",
+    "hosvd": "hosvd cube.npy --ranks 40,40,40 -o {}.npz",
     "sparse-svd": "svd sparse.npz -k 60 -o {}.npz",
 }
 
@@ -46,6 +47,10 @@ def make(folder, points, clusters):
     save("clusters.npy", clusters, 128, clusters // 100)
     save("tall.npy", points // 2, 512)
     save("right.npy", points // 2, 1)
+    if not os.path.exists("cube.npy"):
+        cube = np.lib.format.open_memmap("cube.npy", "w+", "f4", (512, 512, 512))
+        for part in cube:  # the work does not depend on the numbers
+            part[:] = rng.standard_normal(part.shape)
 
 
 def main():
