@@ -40,6 +40,15 @@ static void *acquire(gnomon_context *ctx, size_t size)
     return aligned_alloc(GNOMON_ALIGN, size);
 }
 
+/* A block of so many bytes with its header, a multiple of GNOMON_ALIGN; NULL: there is no memory. */
+static void *open_block(gnomon_context *ctx, int64_t whole)
+{
+    unsigned char *block = acquire(ctx, (size_t)whole);
+    if (!block) return NULL;
+    memcpy(block, &whole, sizeof whole);
+    return block + HEADER;
+}
+
 gnomon_status gnomon_alloc(gnomon_context *ctx, int64_t count, size_t size, const char *what,
                            void *out)
 {
@@ -55,13 +64,20 @@ gnomon_status gnomon_alloc(gnomon_context *ctx, int64_t count, size_t size, cons
                            "%s: %" PRId64 " elements of %zu bytes is more than memory can count",
                            what, count, size);
     whole = whole / GNOMON_ALIGN * GNOMON_ALIGN; /* aligned_alloc wants a multiple */
-    unsigned char *block = acquire(ctx, (size_t)whole);
+    void *block = open_block(ctx, whole);
     GNOMON_FAIL_IF(!block, ctx, GNOMON_ERROR_MEMORY,
                    "%s: no memory for %" PRId64 " elements of %zu bytes", what, count, size);
-    memcpy(block, &whole, sizeof whole);
-    block += HEADER;
     memcpy(out, &block, sizeof block);
     return GNOMON_OK;
+}
+
+void *gnomon_alloc_quietly(gnomon_context *ctx, int64_t bytes)
+{
+    int64_t whole;
+    if (bytes <= 0 || !gnomon_add(bytes, HEADER + GNOMON_ALIGN - 1, &whole) ||
+        (uint64_t)whole > SIZE_MAX)
+        return NULL;
+    return open_block(ctx, whole / GNOMON_ALIGN * GNOMON_ALIGN);
 }
 
 gnomon_status gnomon_alloc_zero(gnomon_context *ctx, int64_t count, size_t size, const char *what,

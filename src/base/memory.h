@@ -22,7 +22,9 @@ int64_t gnomon_plus(int64_t a, int64_t b);
  * made the library call, not from workers. */
 gnomon_status gnomon_alloc(gnomon_context *ctx, int64_t count, size_t size, const char *what,
                            void *out /* really void ** of any type */);
-/* The same, cleared. */
+/* So many bytes, or NULL without a text, from any thread: for memory that work can do without. */
+void *gnomon_alloc_quietly(gnomon_context *ctx, int64_t bytes);
+/* The same as gnomon_alloc, cleared. */
 gnomon_status gnomon_alloc_zero(gnomon_context *ctx, int64_t count, size_t size, const char *what,
                                 void *out);
 /* Grows *pointer from old_count to new_count elements, keeping the old ones. On failure

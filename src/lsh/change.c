@@ -1,6 +1,7 @@
 /* An index's life: made, filled, thinned, freed. */
 #include "lsh/index.h"
 #include "lsh/job.h"
+#include "lsh/lists.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -28,6 +29,7 @@ gnomon_status gnomon_lsh_create(gnomon_context *ctx, const gnomon_lsh_options *o
     index->ctx = ctx;
     index->options = o;
     index->depth = o.coarse + o.fine;
+    index->memory = o.memory;
     gnomon_status status = gnomon_hasher_create(ctx, &o.functions, &index->hasher);
     if (status == GNOMON_OK) {
         index->options.functions = index->hasher->f;
@@ -56,6 +58,7 @@ void gnomon_lsh_destroy(gnomon_lsh *index)
 {
     if (!index) return;
     gnomon_context *ctx = index->ctx;
+    gnomon_lists_drop(index);
     gnomon_lsh_free_tables(index, index->tables);
     gnomon_free(ctx, index->tables);
     gnomon_free(ctx, index->gone);
@@ -85,6 +88,19 @@ static int64_t other_bytes(const gnomon_lsh *index)
            gnomon_hasher_centre_bytes(index->hasher);
 }
 
+static int64_t code_bytes(const gnomon_lsh *index)
+{
+    return index->codes.code ? index->points * index->codes.count : 0;
+}
+
+int64_t gnomon_lsh_bytes(const gnomon_lsh *index)
+{
+    int64_t bytes = code_bytes(index) + other_bytes(index);
+    for (int64_t t = 0; t < index->options.tables && index->tables[t].first; t++)
+        bytes += gnomon_table_bytes(&index->tables[t]);
+    return bytes;
+}
+
 void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info)
 {
     if (index == NULL) return;
@@ -92,8 +108,8 @@ void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info)
                            .options = index->options,
                            .points = index->points,
                            .removed = index->removed,
-                           .code_bytes = index->codes.code ? index->points * index->codes.count : 0,
-                           .other_bytes = other_bytes(index)};
+                           .code_bytes = code_bytes(index),
+                           .other_bytes = other_bytes(index) + gnomon_lists_bytes(index)};
     for (int64_t t = 0; t < index->options.tables && index->tables[t].first; t++) {
         const gnomon_table *table = &index->tables[t];
         all.buckets += table->buckets;
@@ -347,6 +363,7 @@ static gnomon_status add(gnomon_lsh *index, const gnomon_points *points)
     const bool trained = index->codes.trained;
     const gnomon_status status = prepare(index, points, &a);
     if (status == GNOMON_OK) {
+        gnomon_lists_drop(index);
         exchange(index, &a);
         index->points += n;
     } else {
@@ -399,6 +416,7 @@ static gnomon_status remove_points(gnomon_lsh *index, const int64_t *ids, int64_
     if (count > 0 && !index->gone)
         GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_lsh_bitmap_bytes(index->points), 1,
                                      "removed points", &index->gone));
+    if (count > 0) gnomon_lists_drop(index);
     for (int64_t i = 0; i < count; i++) {
         if (gnomon_lsh_is_gone(index, (uint32_t)ids[i])) continue;
         index->gone[ids[i] / 8] |= (uint8_t)(1u << (ids[i] % 8));

@@ -29,6 +29,8 @@ typedef struct gnomon_codes {
     int8_t *code;  /* count a point */
 } gnomon_codes;
 
+typedef struct gnomon_packed_lists gnomon_packed_lists;
+
 /* The file that an index was opened from. */
 typedef struct gnomon_origin {
     char *path; /* resolved */
@@ -53,7 +55,12 @@ struct gnomon_lsh {
     size_t map_bytes;
     gnomon_origin *origin; /* NULL: of no file */
     atomic_int users;      /* queries under way; -1: a change is */
+    int64_t memory;        /* bytes that it may use in addition to the points; 0: no limit */
+    gnomon_packed_lists *_Atomic packed; /* inverted lists, once a batch has packed them; NULL */
 };
+
+/* Bytes of all that it can't do without, in addition to the points. */
+int64_t gnomon_lsh_bytes(const gnomon_lsh *index);
 
 /* Frees an array of the index's, unless it lies in the file. */
 void gnomon_lsh_drop(const gnomon_lsh *index, const void *array);

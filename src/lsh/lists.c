@@ -1,5 +1,6 @@
 /* Queries of an index by trained centres, many at a time: each list's points are held against all
- * queries that ask for it, by the filter of exact search. */
+ * queries that ask for it, by the filter of exact search. The first batch keeps what it packs in the
+ * index, for the next ones: a change of the index drops it. */
 #include "lsh/lists.h"
 #include "base/arithmetic.h"
 #include "base/error.h"
@@ -10,6 +11,21 @@
 #include "search/scan.h"
 
 #include <string.h>
+
+/* A block's points as they lie in lists, packed. */
+typedef struct listed {
+    int64_t *first, *rows_of;
+    uint32_t *rows;
+    gnomon_scan_packed packed;
+    void *memory; /* of them all */
+} listed;
+
+/* Those of all blocks, by a filter's estimate of 8 bits at some level. */
+struct gnomon_packed_lists {
+    const gnomon_search_kernels *kernels;
+    int64_t bytes, blocks;
+    listed block[];
+};
 
 /* Where the lists' points of a block lie. */
 typedef struct placing {
@@ -56,9 +72,7 @@ static void place_block(placing *p, const gnomon_lsh_block *b)
             if (gnomon_lsh_is_gone(p->index, ids[*e]) ||
                 !gnomon_search_allows(&p->search->options, ids[*e]))
                 continue;
-            const uint32_t row = (uint32_t)(ids[*e] - b->first);
-            if (p->places != NULL) p->places[row] = (uint32_t)at;
-            p->rows[at++] = row;
+            p->rows[at++] = (uint32_t)(ids[*e] - b->first);
         }
         p->rows_of[l] = at - p->first[l];
         for (; at % GNOMON_LANES != 0; at++)
@@ -67,37 +81,175 @@ static void place_block(placing *p, const gnomon_lsh_block *b)
     p->first[lists] = at;
 }
 
-/* The places of the queries' own points; -1 stands for none. */
-static void place_selves(const placing *p, const gnomon_lsh_block *b, int64_t first, int64_t n,
-                         uint32_t *self)
+/* ---- kept ---- */
+
+static void free_lists(gnomon_context *ctx, gnomon_packed_lists *kept)
 {
+    for (int64_t i = 0; kept != NULL && i < kept->blocks; i++)
+        gnomon_free(ctx, kept->block[i].memory);
+    gnomon_free(ctx, kept);
+}
+
+void gnomon_lists_drop(gnomon_lsh *index)
+{
+    free_lists(index->ctx, atomic_exchange(&index->packed, NULL));
+}
+
+int64_t gnomon_lists_bytes(const gnomon_lsh *index)
+{
+    const gnomon_packed_lists *kept = atomic_load(&index->packed);
+    return kept != NULL ? kept->bytes : 0;
+}
+
+/* Bytes of a block's arrays, with so many places. */
+static int64_t listed_bytes(const placing *p, int64_t places)
+{
+    const int64_t lists = p->index->hasher->f.centre_count;
+    return gnomon_scan_packed_bytes(p->search, places) + places * (int64_t)sizeof(uint32_t) +
+           (2 * lists + 1) * (int64_t)sizeof(int64_t);
+}
+
+/* The arrays of the block that has just been placed, as copies in the index's memory. */
+static bool copy_block(const placing *p, listed *to)
+{
+    const int64_t lists = p->index->hasher->f.centre_count, places = p->first[lists];
+    to->memory = gnomon_alloc_quietly(p->index->ctx, listed_bytes(p, places));
+    if (to->memory == NULL) return false;
+    to->packed = gnomon_scan_packed_in(p->search, places, to->memory);
+    to->first =
+        (int64_t *)((char *)to->memory + gnomon_scan_packed_bytes(p->search, places));
+    to->rows_of = to->first + lists + 1;
+    to->rows = (uint32_t *)(to->rows_of + lists);
+    memcpy(to->first, p->first, (size_t)(lists + 1) * sizeof *to->first);
+    memcpy(to->rows_of, p->rows_of, (size_t)lists * sizeof *to->rows_of);
+    if (places > 0) memcpy(to->rows, p->rows, (size_t)places * sizeof *to->rows);
+    return true;
+}
+
+static gnomon_scan_lists lists_in(gnomon_scan_lists lists, const listed *block)
+{
+    lists.first = block->first;
+    lists.rows_of = block->rows_of;
+    lists.rows = block->rows;
+    lists.packed = &block->packed;
+    return lists;
+}
+
+static gnomon_status pack_all(placing *p, gnomon_search *part, gnomon_scan_lists lists,
+                              gnomon_packed_lists *kept, bool *packed)
+{
+    find_lists(p);
+    for (int64_t i = 0; i < p->index->block_count; i++) {
+        const gnomon_lsh_block *b = &p->index->blocks[i];
+        place_block(p, b);
+        if (!copy_block(p, &kept->block[i])) return GNOMON_OK;
+        kept->blocks++;
+        lists = lists_in(lists, &kept->block[i]);
+        part->base = b->first;
+        GNOMON_TRY(gnomon_scan_pack(part, &b->points, &lists, &kept->block[i].packed));
+    }
+    *packed = true;
+    return GNOMON_OK;
+}
+
+/* The lists as they are kept, or will be from now on; NULL: this batch packs its own, as it leaves
+ * points out, or as memory does not allow it. Of two batches that pack at once one's are kept. */
+static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *part,
+                                const gnomon_scan_lists *lists, const gnomon_packed_lists **out)
+{
+    gnomon_lsh *index = (gnomon_lsh *)p->index;
+    gnomon_packed_lists *kept = atomic_load(&index->packed), *none = NULL;
+    *out = NULL;
+    if (part->centre.bits != 8 || part->options.filter != NULL) return GNOMON_OK;
+    if (kept != NULL) {
+        if (kept->kernels == part->kernels) *out = kept;
+        return GNOMON_OK;
+    }
+    int64_t bytes = (int64_t)sizeof *kept + index->block_count * (int64_t)sizeof *kept->block;
+    const int64_t fixed = bytes;
+    for (int64_t i = 0; i < index->block_count; i++) {
+        place_block(p, &index->blocks[i]);
+        bytes += listed_bytes(p, p->first[index->hasher->f.centre_count]);
+    }
+    int64_t room = gnomon_memory_limit(ctx) / 8;
+    if (index->memory > 0) room = gnomon_min(room, index->memory - gnomon_lsh_bytes(index));
+    if (bytes <= room) kept = gnomon_alloc_quietly(index->ctx, fixed);
+    if (kept == NULL) {
+        find_lists(p);
+        return GNOMON_OK;
+    }
+    *kept = (gnomon_packed_lists){.kernels = part->kernels, .bytes = bytes};
+    bool packed = false;
+    const gnomon_status status = pack_all(p, part, *lists, kept, &packed);
+    if (packed && atomic_compare_exchange_strong(&index->packed, &none, kept)) {
+        *out = kept;
+        return GNOMON_OK;
+    }
+    free_lists(index->ctx, kept);
+    if (none != NULL && none->kernels == part->kernels) *out = none;
+    find_lists(p);
+    return status;
+}
+
+/* ---- the scan ---- */
+
+/* The places of the queries' own points; -1 stands for none. */
+static void place_selves(const placing *p, const gnomon_lsh_block *b,
+                         const gnomon_scan_lists *lists, int64_t first, int64_t n, uint32_t *self)
+{
+    memset(p->places, 0xFF, (size_t)b->points.rows * sizeof *p->places);
+    for (int64_t l = 0; l < lists->count; l++)
+        for (int64_t at = lists->first[l]; at < lists->first[l] + lists->rows_of[l]; at++)
+            p->places[lists->rows[at]] = (uint32_t)at;
     for (int64_t q = 0; q < n; q++) {
         const int64_t row = p->search->options.exclude + first + q - b->first;
         self[q] = row >= 0 && row < b->points.rows ? p->places[row] : UINT32_MAX;
     }
 }
 
-static gnomon_status scan_blocks(placing *p, gnomon_search *part, int64_t first, uint32_t *self,
-                                 const gnomon_scan_lists *lists)
+/* Packs a block for this batch alone, if it may take the memory. */
+static gnomon_status pack_block(gnomon_context *ctx, gnomon_search *part, const gnomon_matrix *base,
+                                gnomon_scan_lists *lists, gnomon_scan_packed *packed, void **memory)
 {
-    const gnomon_lsh *index = p->index;
-    for (int64_t i = 0; i < index->block_count; i++) {
-        const gnomon_lsh_block *b = &index->blocks[i];
-        if (p->places != NULL) memset(p->places, 0xFF, (size_t)b->points.rows * sizeof *p->places);
-        place_block(p, b);
-        if (self != NULL) place_selves(p, b, first, part->count, self);
-        part->base = b->first;
-        GNOMON_TRY(gnomon_scan_lists_of(part, &b->points, lists));
-    }
+    const int64_t places = lists->first[lists->count];
+    const int64_t bytes = gnomon_scan_packed_bytes(part, places);
+    if (bytes >= gnomon_memory_limit(ctx) / 8) return GNOMON_OK;
+    GNOMON_TRY(gnomon_alloc(ctx, bytes, 1, "base tiles", memory));
+    if (*memory == NULL) return GNOMON_OK;
+    *packed = gnomon_scan_packed_in(part, places, *memory);
+    GNOMON_TRY(gnomon_scan_pack(part, base, lists, packed));
+    lists->packed = packed;
     return GNOMON_OK;
+}
+
+static gnomon_status scan_block(gnomon_context *ctx, placing *p, gnomon_search *part, int64_t first,
+                                uint32_t *self, gnomon_scan_lists lists, const listed *kept,
+                                const gnomon_lsh_block *b)
+{
+    void *memory = NULL;
+    gnomon_scan_packed packed;
+    gnomon_status status = GNOMON_OK;
+    part->base = b->first;
+    if (kept != NULL) {
+        lists = lists_in(lists, kept);
+    } else {
+        place_block(p, b);
+        status = pack_block(ctx, part, &b->points, &lists, &packed, &memory);
+    }
+    if (self != NULL) place_selves(p, b, &lists, first, part->count, self);
+    if (status == GNOMON_OK) status = gnomon_scan_lists_of(part, &b->points, &lists);
+    gnomon_free(ctx, memory);
+    return status;
 }
 
 /* The scan itself; 'search' is estimated. */
 static gnomon_status scan_all(gnomon_context *ctx, placing *p, gnomon_search *search, int64_t first,
                               int64_t n, gnomon_scan_lists lists, gnomon_lists_work *work)
 {
-    const int64_t points = p->index->points, room = points + lists.count * GNOMON_LANES;
+    const gnomon_lsh *index = p->index;
+    const int64_t points = index->points, room = points + lists.count * GNOMON_LANES;
     const bool selves = search->options.exclude >= 0;
+    const gnomon_packed_lists *kept = NULL;
     uint32_t *self = NULL;
     gnomon_search part = *search;
     part.queries = gnomon_rows(&search->queries, first, n);
@@ -111,7 +263,10 @@ static gnomon_status scan_all(gnomon_context *ctx, placing *p, gnomon_search *se
         status = gnomon_alloc(ctx, n, sizeof *self, "points of lists", &self);
     lists.rows = p->rows;
     lists.self = self;
-    if (status == GNOMON_OK) status = scan_blocks(p, &part, first, self, &lists);
+    if (status == GNOMON_OK) status = keep_lists(ctx, p, &part, &lists, &kept);
+    for (int64_t i = 0; i < index->block_count && status == GNOMON_OK; i++)
+        status = scan_block(ctx, p, &part, first, self, lists,
+                            kept != NULL ? &kept->block[i] : NULL, &index->blocks[i]);
     *work = (gnomon_lists_work){true, part.compared, part.verified};
     gnomon_free(ctx, p->rows);
     gnomon_free(ctx, p->places);

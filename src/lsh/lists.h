@@ -16,4 +16,9 @@ gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gn
                                 int64_t first, int64_t n, const int32_t *asked,
                                 const double *distances, int64_t each, gnomon_lists_work *work);
 
+/* Frees what such scans have kept in the index, of which 'bytes' tells: no query may be under way.
+ */
+void gnomon_lists_drop(gnomon_lsh *index);
+int64_t gnomon_lists_bytes(const gnomon_lsh *index);
+
 #endif

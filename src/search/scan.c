@@ -75,9 +75,8 @@ typedef struct scan {
     int64_t ld;       /* words of a query */
     uint64_t *words;  /* queries x steps, for bits */
     /* the piece's points, where they are packed once for all chunks; else NULL */
-    uint32_t *base_packed;
-    float *base_bias;
-    gnomon_blur *base_blurs;
+    gnomon_scan_packed made;
+    void *made_here; /* their memory, unless they are the caller's */
     gnomon_filter_query *facts;
     gnomon_filter *filters;     /* ranges x queries */
     gnomon_survivor *survivors; /* room each */
@@ -566,9 +565,9 @@ enum { BLOCK_TILES = BLOCK_FLOATS / LANES / 4 }; /* at most: blocks have at leas
 /* Where the packed points from 'place' on are, if they are for all chunks. */
 static scratch packed_at(const scan *c, scratch own, int64_t place)
 {
-    own.packed = c->base_packed + place * words_of(c, c->steps);
-    own.bias = c->base_bias + place;
-    own.blurs = c->base_blurs + place / LANES;
+    own.packed = c->made.words + place * words_of(c, c->steps);
+    own.bias = c->made.bias + place;
+    own.blurs = c->made.blurs + place / LANES;
     return own;
 }
 
@@ -633,7 +632,7 @@ static void scan_block(worker *w, int64_t place, int64_t end)
 {
     const scan *c = w->c;
     const gnomon_search *s = c->s;
-    const bool shared = c->base_packed != NULL;
+    const bool shared = c->made.words != NULL;
     const scratch own = shared ? packed_at(c, *w->own, place) : *w->own;
     bool whole[BLOCK_TILES];
     gnomon_sift sift = {.ld = c->ld,
@@ -949,13 +948,38 @@ static void scan_task(void *arg, int64_t task, int number)
 
 /* ---- the cut ---- */
 
+static int64_t steps_of(const gnomon_search *s)
+{
+    return s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);
+}
+
+static int64_t packed_words(const gnomon_search *s)
+{
+    return gnomon_filter_words(&s->kernels->quads, steps_of(s), s->centre.bits);
+}
+
+int64_t gnomon_scan_packed_bytes(const gnomon_search *s, int64_t places)
+{
+    if (s->centre.bits == 32) return 0;
+    const int64_t tiles = gnomon_ceil_div(places, LANES);
+    const int64_t words = (packed_words(s) + 1) * (int64_t)sizeof(uint32_t); /* and the bias */
+    return tiles * (words * LANES + (int64_t)sizeof(gnomon_blur));
+}
+
+gnomon_scan_packed gnomon_scan_packed_in(const gnomon_search *s, int64_t places, void *memory)
+{
+    const int64_t points = gnomon_round_up(places, LANES);
+    gnomon_scan_packed p = {.words = memory};
+    p.bias = (float *)(p.words + points * packed_words(s));
+    p.blurs = (gnomon_blur *)(p.bias + points);
+    return p;
+}
+
 /* Whether the piece is packed once for all chunks, which takes memory: a part of the limit. */
 static bool packs_once(const scan *c)
 {
-    if (c->bits || c->direct || c->width == 32) return false;
-    if (c->chunks == 1 && c->lists == NULL) return false;
-    const double each = (double)words_of(c, c->steps) * 4 + 4 + sizeof(gnomon_blur) / LANES;
-    return (double)c->count * each < (double)gnomon_memory_limit(c->s->ctx) / 8;
+    if (c->bits || c->direct || c->width == 32 || c->chunks == 1 || c->lists != NULL) return false;
+    return gnomon_scan_packed_bytes(c->s, c->count) < gnomon_memory_limit(c->s->ctx) / 8;
 }
 
 /* The rank in the sample, of every SAMPLED-th point, that hardly ever is one of the k nearest of
@@ -1013,6 +1037,20 @@ static void cut(scan *c)
     if (c->direct) c->room = 0;
 }
 
+/* What packing a list takes beside its place. */
+static gnomon_status reserve_packing(const scan *c, scratch *own)
+{
+    gnomon_context *ctx = c->s->ctx;
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->width < 32 ? LANES : c->block, c->part),
+                            sizeof *own->tiles, "base tiles", &own->tiles));
+    GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->squares, "norms", &own->squares));
+    GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->dots, "products", &own->dots));
+    if (c->lists == NULL) return GNOMON_OK;
+    GNOMON_TRY(gnomon_alloc(ctx, c->steps, sizeof *own->mean, "a centre", &own->mean));
+    GNOMON_TRY(gnomon_alloc(ctx, c->steps, sizeof *own->with, "a centre", &own->with));
+    return gnomon_alloc(ctx, c->steps, sizeof *own->mean64, "a centre", &own->mean64);
+}
+
 static gnomon_status reserve_lists(const scan *c, scratch *own)
 {
     gnomon_context *ctx = c->s->ctx;
@@ -1024,9 +1062,6 @@ static gnomon_status reserve_lists(const scan *c, scratch *own)
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->chunk, c->lists->each), sizeof *own->keys,
                             "distances of lists", &own->keys));
     GNOMON_TRY(gnomon_alloc(ctx, c->chunk, sizeof *own->stays, "queries of lists", &own->stays));
-    GNOMON_TRY(gnomon_alloc(ctx, c->steps, sizeof *own->mean, "a centre", &own->mean));
-    GNOMON_TRY(gnomon_alloc(ctx, c->steps, sizeof *own->with, "a centre", &own->with));
-    GNOMON_TRY(gnomon_alloc(ctx, c->steps, sizeof *own->mean64, "a centre", &own->mean64));
     return gnomon_alloc(ctx, c->lists->count + 1, sizeof *own->heads, "lists", &own->heads);
 }
 
@@ -1059,15 +1094,12 @@ static gnomon_status reserve_workers(scan *c)
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, c->s->cols), sizeof *own->f64, "a query",
                                     &own->f64));
         if (!dense) continue;
-        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->width < 32 ? LANES : c->block, c->part),
-                                sizeof *own->tiles, "base tiles", &own->tiles));
+        GNOMON_TRY(reserve_packing(c, own));
         if (c->width < 32)
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->block, words_of(c, c->part)),
                                     sizeof *own->packed, "base tiles", &own->packed));
         if (c->lists != NULL) GNOMON_TRY(reserve_lists(c, own));
         GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->bias, "biases", &own->bias));
-        GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->squares, "norms", &own->squares));
-        GNOMON_TRY(gnomon_alloc(ctx, c->block, sizeof *own->dots, "products", &own->dots));
         GNOMON_TRY(gnomon_alloc(ctx, tiles, sizeof *own->blurs, "error bounds", &own->blurs));
         if (c->parts > 1)
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->block, c->chunk), sizeof *own->sums,
@@ -1086,12 +1118,12 @@ static gnomon_status reserve(scan *c)
                    "%" PRId64 " queries with k %" PRId64 " are more than can be counted",
                    c->queries, k);
     GNOMON_TRY(reserve_workers(c));
-    if (packs_once(c)) {
-        const int64_t tiles = gnomon_ceil_div(c->count, LANES), points = tiles * LANES;
-        GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(points, words_of(c, c->steps)),
-                                sizeof *c->base_packed, "base tiles", &c->base_packed));
-        GNOMON_TRY(gnomon_alloc(ctx, points, sizeof *c->base_bias, "biases", &c->base_bias));
-        GNOMON_TRY(gnomon_alloc(ctx, tiles, sizeof *c->base_blurs, "error bounds", &c->base_blurs));
+    if (c->lists != NULL && c->lists->packed != NULL) {
+        c->made = *c->lists->packed;
+    } else if (packs_once(c)) {
+        const int64_t bytes = gnomon_scan_packed_bytes(c->s, c->count);
+        GNOMON_TRY(gnomon_alloc(ctx, bytes, 1, "base tiles", &c->made_here));
+        c->made = gnomon_scan_packed_in(c->s, c->count, c->made_here);
     }
     GNOMON_TRY(gnomon_alloc(ctx, c->queries, sizeof *c->facts, "facts of queries", &c->facts));
     GNOMON_TRY(gnomon_alloc_zero(ctx, filters, sizeof *c->filters, "filters", &c->filters));
@@ -1167,9 +1199,7 @@ static void release(scan *c)
     gnomon_free(ctx, c->words);
     gnomon_free(ctx, c->centred);
     gnomon_free(ctx, c->packed);
-    gnomon_free(ctx, c->base_packed);
-    gnomon_free(ctx, c->base_bias);
-    gnomon_free(ctx, c->base_blurs);
+    gnomon_free(ctx, c->made_here);
     gnomon_free(ctx, c->hits);
     gnomon_free(ctx, (void *)c->reached);
     gnomon_free(ctx, c->nearest);
@@ -1334,18 +1364,36 @@ static void check_row(void *arg, int64_t task, int number)
     refuse(c, row_of(c, task));
 }
 
+/* Of other types what can't be taken shows in the sums. */
+static void check_rows(scan *c)
+{
+    if (c->base->dtype == GNOMON_F64) gnomon_parallel(c->s->ctx, c->count, check_row, c);
+}
+
+/* Fails where a row was refused. */
+static gnomon_status tell_refused(const scan *c)
+{
+    gnomon_context *ctx = c->s->ctx;
+    if (c->bad == INT64_MAX) return GNOMON_OK;
+    const int64_t id = c->first_id + c->bad;
+    GNOMON_FAIL_IF(c->bad_status == GNOMON_ERROR_NONFINITE, ctx, GNOMON_ERROR_NONFINITE,
+                   GNOMON_ARG("base") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
+                                      ", column " GNOMON_AT_COL "%" PRId64,
+                   id, c->bad_col);
+    return gnomon_fail(ctx, GNOMON_ERROR_UNSUPPORTED,
+                       GNOMON_ARG("base") " has a magnitude above 2^500 in row " GNOMON_AT_ROW
+                                          "%" PRId64 ", column " GNOMON_AT_COL "%" PRId64,
+                       id, c->bad_col);
+}
+
 static gnomon_status run(scan *c)
 {
     gnomon_context *ctx = c->s->ctx;
     GNOMON_TRY(reserve(c));
-    /* Of other types what can't be taken shows in the sums. */
-    if (c->base->dtype == GNOMON_F64 && c->s->reach == NULL)
-        gnomon_parallel(ctx, c->count, check_row, c);
+    if (c->s->reach == NULL && (c->lists == NULL || c->lists->packed == NULL)) check_rows(c);
     gnomon_parallel(ctx, c->queries, prepare, c);
-    if (c->base_packed != NULL)
-        gnomon_parallel(ctx,
-                        c->lists != NULL ? c->lists->count : gnomon_ceil_div(c->count, c->block),
-                        pack_task, c);
+    if (c->made_here != NULL)
+        gnomon_parallel(ctx, gnomon_ceil_div(c->count, c->block), pack_task, c);
     c->was_whole = c->whole;
     for (int64_t t = 0; t < c->ranges * c->chunks; t++)
         c->places[t].row = t / c->chunks * c->range;
@@ -1356,18 +1404,8 @@ static gnomon_status run(scan *c)
         if (c->s->options.k == 0) GNOMON_TRY(drain(c, &more));
     }
     if (c->ranges > 1 && c->s->options.k > 0) gnomon_parallel(ctx, c->queries, join_ranges, c);
-    if (c->bad < INT64_MAX && c->s->reach == NULL) { /* of a sample it may not be the first */
-        const int64_t id = c->first_id + c->bad;
-        GNOMON_FAIL_IF(c->bad_status == GNOMON_ERROR_NONFINITE, ctx, GNOMON_ERROR_NONFINITE,
-                       GNOMON_ARG("base") " has NaN or infinity in row " GNOMON_AT_ROW "%" PRId64
-                                          ", column " GNOMON_AT_COL "%" PRId64,
-                       id, c->bad_col);
-        return gnomon_fail(ctx, GNOMON_ERROR_UNSUPPORTED,
-                           GNOMON_ARG("base") " has a magnitude above 2^500 in row " GNOMON_AT_ROW
-                                              "%" PRId64 ", column " GNOMON_AT_COL "%" PRId64,
-                           id, c->bad_col);
-    }
-    return GNOMON_OK;
+    /* of a sample it may not be the first */
+    return c->s->reach == NULL ? tell_refused(c) : GNOMON_OK;
 }
 
 /* How many queries may be held at a time. */
@@ -1531,8 +1569,7 @@ static gnomon_status begin(gnomon_search *s, const gnomon_matrix *base, scan *c)
     c->direct = !c->bits && (s->count <= FEW || s->cols == 0 ||
                              !gnomon_metric_row_of(s->options.metric)->filtered);
     if (!c->bits && !c->direct) GNOMON_TRY(gnomon_centre_estimate(s, base));
-    c->steps = c->bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1)
-                       : s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);
+    c->steps = c->bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1) : steps_of(s);
     c->width = c->bits || c->direct ? 32 : s->centre.bits;
     /* Rows a power of two apart would share few places of the caches: an odd number of lines. */
     c->ld = gnomon_round_up(words_of(c, c->steps) + 16, 32) - 16;
@@ -1566,14 +1603,48 @@ gnomon_status gnomon_scan(gnomon_search *s, const gnomon_matrix *base, const uin
     return status;
 }
 
+/* ---- lists ---- */
+
+static gnomon_status begin_lists(gnomon_search *s, const gnomon_matrix *base,
+                                 const gnomon_scan_lists *lists, scan *c)
+{
+    GNOMON_TRY(begin(s, base, c));
+    c->lists = lists;
+    c->rows = lists->rows;
+    c->count = c->whole_base = lists->first[lists->count];
+    return GNOMON_OK;
+}
+
+gnomon_status gnomon_scan_pack(gnomon_search *s, const gnomon_matrix *base,
+                               const gnomon_scan_lists *lists, const gnomon_scan_packed *to)
+{
+    gnomon_context *ctx = s->ctx;
+    scan c;
+    GNOMON_TRY(begin_lists(s, base, lists, &c));
+    c.first_id = s->base;
+    c.queries = s->count;
+    cut(&c);
+    c.made = *to;
+    gnomon_status status =
+        gnomon_alloc_zero(ctx, gnomon_context_threads(ctx), sizeof *c.scratch, "scratch", &c.scratch);
+    for (int t = 0; status == GNOMON_OK && t < gnomon_context_threads(ctx); t++)
+        status = reserve_packing(&c, &c.scratch[t]);
+    if (status == GNOMON_OK) {
+        pthread_mutex_init(&c.lock, NULL);
+        check_rows(&c);
+        gnomon_parallel(ctx, lists->count, pack_task, &c);
+        pthread_mutex_destroy(&c.lock);
+        status = tell_refused(&c);
+    }
+    release(&c);
+    return status;
+}
+
 gnomon_status gnomon_scan_lists_of(gnomon_search *s, const gnomon_matrix *base,
                                    const gnomon_scan_lists *lists)
 {
     scan like;
-    GNOMON_TRY(begin(s, base, &like));
-    like.lists = lists;
-    like.rows = lists->rows;
-    like.count = like.whole_base = lists->first[lists->count];
+    GNOMON_TRY(begin_lists(s, base, lists, &like));
     if (like.count == 0) return GNOMON_OK;
     s->whole = false;
     for (int64_t i = 0; i < s->count * lists->each; i++)

@@ -97,6 +97,7 @@ static gnomon_status build(const gnomon_tuning *t, const gnomon_way *w, gnomon_l
     o.coarse = w->from.depth;
     o.fine = w->from.fine;
     GNOMON_TRY(gnomon_lsh_create(t->ctx, &o, out));
+    (*out)->memory = t->p.memory;
     const gnomon_status status = t->points->dense ? gnomon_lsh_add(*out, t->points->dense)
                                                   : gnomon_lsh_add_csr(*out, t->points->sparse);
     if (status == GNOMON_OK) return GNOMON_OK;
