@@ -36,6 +36,7 @@ struct gnomon_hasher {
     float *offset;    /* p-stable: b / w */
     int64_t *bit;     /* bit-sampling */
     float *centres;   /* f.centres, copied */
+    const int32_t *known; /* not NULL: the lists of the points that are hashed */
 };
 
 static inline int64_t gnomon_hasher_centre_bytes(const gnomon_hasher *h)

@@ -50,7 +50,9 @@ gnomon_status gnomon_hasher_lists(gnomon_context *ctx, const gnomon_hasher *h,
 static gnomon_status nearest(gnomon_context *ctx, const gnomon_hasher *h,
                              const gnomon_points *points, int64_t first, int64_t n, void *products)
 {
-    return gnomon_hasher_lists(ctx, h, points, first, n, 1, products, NULL);
+    if (h->known == NULL) return gnomon_hasher_lists(ctx, h, points, first, n, 1, products, NULL);
+    memcpy(products, h->known + first, (size_t)n * sizeof *h->known);
+    return GNOMON_OK;
 }
 
 static void hash_nearest(const gnomon_hash_batch *b, int64_t point, int64_t at)

@@ -52,9 +52,15 @@ static int64_t cheapest(const gnomon_tuning *t, const gnomon_ways *ways, int att
     return best;
 }
 
-bool gnomon_tuning_promises(const gnomon_tuning *t)
+double gnomon_tuning_price(const gnomon_tuning *t, const gnomon_way *way)
 {
-    return cheapest(t, &t->ways, 0, false) >= 0;
+    return gnomon_lsh_share(&t->charge, way->trial.cost, way->build);
+}
+
+const gnomon_way *gnomon_tuning_promised(const gnomon_tuning *t)
+{
+    const int64_t best = cheapest(t, &t->ways, 0, false);
+    return best >= 0 ? &t->ways.way[best] : NULL;
 }
 
 /* What the test takes with true neighbours that are not known yet. */
@@ -98,8 +104,10 @@ static gnomon_status build(const gnomon_tuning *t, const gnomon_way *w, gnomon_l
     o.fine = w->from.fine;
     GNOMON_TRY(gnomon_lsh_create(t->ctx, &o, out));
     (*out)->memory = t->p.memory;
+    if ((*out)->hasher->centres != NULL) (*out)->hasher->known = t->lists;
     const gnomon_status status = t->points->dense ? gnomon_lsh_add(*out, t->points->dense)
                                                   : gnomon_lsh_add_csr(*out, t->points->sparse);
+    (*out)->hasher->known = NULL;
     if (status == GNOMON_OK) return GNOMON_OK;
     gnomon_lsh_destroy(*out);
     *out = NULL;

@@ -62,20 +62,31 @@ static double hash_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, doubl
     return h->op ? product * (double)s->dim * (double)h->products : 0;
 }
 
-int64_t gnomon_lsh_list_count(const gnomon_lsh_sizes *s)
+int gnomon_lsh_list_counts(const gnomon_lsh_sizes *s, int64_t counts[GNOMON_LSH_LIST_COUNTS])
 {
-    enum { LEAST = 32, UNIT = 16 }; /* points of a list, on average */
-    double count = 2 * sqrt((double)s->points);
-    count = fmin(fmin(count, (double)s->points / LEAST), GNOMON_LSH_MOST_CENTRES);
-    return count < UNIT ? 0 : (int64_t)count / UNIT * UNIT;
+    enum { LEAST = 32, UNIT = 16 }; /* points of the first number's lists, on average */
+    int found = 0;
+    for (int i = 1; i <= GNOMON_LSH_LIST_COUNTS; i++) {
+        const double most = fmin((double)(i * s->points) / LEAST, GNOMON_LSH_MOST_CENTRES);
+        const double count = fmin(2 * i * sqrt((double)s->points), most);
+        counts[found] = (int64_t)count / UNIT * UNIT;
+        if (counts[found] >= UNIT && (found == 0 || counts[found] > counts[found - 1])) found++;
+    }
+    return found;
+}
+
+/* So many points' lists, and rounds of training on 'trained' a centre. */
+static double lists_cost(const gnomon_lsh_sizes *s, double centres, double points, double trained,
+                         double rounds)
+{
+    const double compared = rounds * fmin((double)s->points, trained * centres) + points;
+    return compared * (centres * pair_cost(s) + per_asked * (double)s->dim);
 }
 
 /* Training, and each point's list. */
 static double lists_build_cost(const gnomon_lsh_sizes *s, double centres)
 {
-    const double trained = fmin((double)s->points, GNOMON_LSH_TRAINED * centres);
-    const double compared = GNOMON_LSH_ROUNDS * trained + (double)s->points;
-    return compared * (centres * pair_cost(s) + per_asked * (double)s->dim);
+    return lists_cost(s, centres, (double)s->points, GNOMON_LSH_TRAINED, GNOMON_LSH_ROUNDS);
 }
 
 /* Centres and the lists' points are compared as by exact search; of few points, as of many, some
@@ -91,7 +102,13 @@ static double lists_query_cost(const gnomon_lsh_sizes *s, double centres, double
 
 double gnomon_lsh_lists_cost(const gnomon_lsh_sizes *s)
 {
-    return lists_build_cost(s, (double)gnomon_lsh_list_count(s));
+    int64_t counts[GNOMON_LSH_LIST_COUNTS];
+    const int found = gnomon_lsh_list_counts(s, counts);
+    double cost = found > 0 ? lists_build_cost(s, (double)counts[0]) : 0;
+    for (int i = 0; i < found && found > 1; i++)
+        cost += lists_cost(s, (double)counts[i], GNOMON_LSH_BRIEF_POINTS,
+                           GNOMON_LSH_TRAINED_BRIEFLY, GNOMON_LSH_BRIEF_ROUNDS);
+    return cost;
 }
 
 double gnomon_lsh_build_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, int64_t tables)

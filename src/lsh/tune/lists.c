@@ -1,6 +1,7 @@
 /* Inverted lists as ways of an index: centres are trained, and where the asked queries' neighbours
  * lie among the lists that each would probe tells recall and candidates for every number of probes,
- * of all points. */
+ * of all points. Of two numbers of lists brief training, and the lists of some points, tell first
+ * which is the cheaper one. */
 #include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -8,8 +9,9 @@
 #include "lsh/tune/tuning.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { STEPS = 24, UNBALANCED = 4 };
+enum { STEPS = 24, UNBALANCED = 4, FEW = 2 };
 
 /* Numbers of lists that a query probes. */
 static const int64_t probed[STEPS] = {1,  2,  3,  4,  5,  6,  7,  8,  10,  12,  14,  16,
@@ -20,7 +22,8 @@ typedef struct listing {
     gnomon_tuning *t;
     gnomon_shape shape;
     gnomon_hasher *hasher;
-    int32_t *list;             /* a point's */
+    bool briefly;
+    int32_t *near;             /* the list of each true neighbour of the asked */
     int32_t *order;            /* queries x lists: the nearest first */
     int64_t *size;             /* a list's points */
     int64_t *place;            /* of a list in a query's order */
@@ -28,17 +31,57 @@ typedef struct listing {
     int64_t steps;
 } listing;
 
+/* Points that stand in for queries are the first of the seed's order: to be like other queries they
+ * are none of those that centres are trained on, unless these would be fewer than half. */
+static int64_t untrained(const gnomon_tuning *t)
+{
+    return t->self ? gnomon_min(t->out->asked + t->tested, t->sizes.points / 2) : 0;
+}
+
+/* Sizes as some points tell them, of those behind the ones that centres are trained on. */
+static gnomon_status sample_lists(listing *l, int64_t neighbours)
+{
+    gnomon_tuning *t = l->t;
+    gnomon_context *ctx = t->ctx;
+    const int64_t n = t->sizes.points, centres = l->shape.functions.centre_count;
+    const int64_t count = gnomon_min(n, GNOMON_LSH_BRIEF_POINTS), all = neighbours + count;
+    const int64_t behind = untrained(t) + centres * GNOMON_LSH_TRAINED_BRIEFLY;
+    gnomon_some_points some;
+    int32_t *list = NULL;
+    GNOMON_TRY(gnomon_some_points_with(ctx, t->points, t->asked.ids, neighbours, t->p.seed,
+                                       gnomon_min(behind, n - count), count, &some));
+    gnomon_status status = gnomon_alloc(ctx, all, sizeof *list, "points' lists", &list);
+    if (status == GNOMON_OK)
+        status = gnomon_hasher_lists(ctx, l->hasher, &some.points, 0, all, 1, list, NULL);
+    if (status == GNOMON_OK) {
+        if (neighbours > 0) memcpy(l->near, list, (size_t)neighbours * sizeof *list);
+        for (int64_t i = neighbours; i < all; i++)
+            l->size[list[i]]++;
+        for (int64_t c = 0; c < centres; c++)
+            l->size[c] = l->size[c] * n / count;
+    }
+    gnomon_free(ctx, list);
+    gnomon_some_points_free(ctx, &some);
+    return status;
+}
+
 static gnomon_status find_lists(listing *l)
 {
     gnomon_tuning *t = l->t;
+    const gnomon_asked *a = &t->asked;
     const int64_t n = t->sizes.points, centres = l->shape.functions.centre_count;
-    GNOMON_TRY(gnomon_hasher_lists(t->ctx, l->hasher, t->points, 0, n, 1, l->list, NULL));
-    for (int64_t c = 0; c < centres; c++)
-        l->size[c] = 0;
-    for (int64_t i = 0; i < n; i++)
-        l->size[l->list[i]]++;
-    return gnomon_hasher_lists(t->ctx, l->hasher, &t->asked.some.points, 0, t->asked.some.count,
-                               centres, l->order, NULL);
+    const int64_t neighbours = a->offsets[a->some.count];
+    if (l->briefly) {
+        GNOMON_TRY(sample_lists(l, neighbours));
+    } else {
+        GNOMON_TRY(gnomon_hasher_lists(t->ctx, l->hasher, t->points, 0, n, 1, t->lists, NULL));
+        for (int64_t i = 0; i < n; i++)
+            l->size[t->lists[i]]++;
+        for (int64_t j = 0; j < neighbours; j++)
+            l->near[j] = t->lists[a->ids[j]];
+    }
+    return gnomon_hasher_lists(t->ctx, l->hasher, &a->some.points, 0, a->some.count, centres,
+                               l->order, NULL);
 }
 
 /* What query q would find after each step. */
@@ -57,7 +100,7 @@ static void follow(listing *l, int64_t q)
             candidates += l->size[order[at]];
         int64_t found = 0;
         for (int64_t j = begin; j < end; j++)
-            found += l->place[l->list[a->ids[j]]] < probed[s];
+            found += l->place[l->near[j]] < probed[s];
         const bool few = t->p.k > 0 && candidates < least;
         l->candidates[q * l->steps + s] = few ? -1 : (float)candidates;
         l->share[q * l->steps + s] =
@@ -104,10 +147,11 @@ static gnomon_status reserve(listing *l)
     const int64_t queries = l->t->asked.some.count, centres = l->shape.functions.centre_count;
     while (l->steps < STEPS && probed[l->steps] <= centres / 2)
         l->steps++;
-    GNOMON_TRY(gnomon_alloc(ctx, l->t->sizes.points, sizeof *l->list, "points' lists", &l->list));
+    GNOMON_TRY(gnomon_alloc(ctx, l->t->asked.offsets[queries], sizeof *l->near,
+                            "neighbours' lists", &l->near));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(queries, centres), sizeof *l->order, "lists in order",
                             &l->order));
-    GNOMON_TRY(gnomon_alloc(ctx, centres, sizeof *l->size, "lists", &l->size));
+    GNOMON_TRY(gnomon_alloc_zero(ctx, centres, sizeof *l->size, "lists", &l->size));
     GNOMON_TRY(gnomon_alloc(ctx, centres, sizeof *l->place, "lists", &l->place));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(queries, l->steps), sizeof *l->candidates,
                             "candidates", &l->candidates));
@@ -115,17 +159,13 @@ static gnomon_status reserve(listing *l)
                         &l->share);
 }
 
-/* Points that stand in for queries are the first of the seed's order: to be like other queries they
- * are none of those that centres are trained on, unless these would be fewer than half. */
-static int64_t untrained(const gnomon_tuning *t)
-{
-    return t->self ? gnomon_min(t->out->asked + t->tested, t->sizes.points / 2) : 0;
-}
-
-static gnomon_status try_lists(gnomon_tuning *t, gnomon_lsh_family family, int64_t count)
+static gnomon_status try_lists(gnomon_tuning *t, gnomon_lsh_family family, int64_t count,
+                               bool briefly)
 {
     gnomon_context *ctx = t->ctx;
-    listing l = {.t = t, .shape = {.functions = GNOMON_LSH_FUNCTIONS_INIT, .depth = 1}};
+    listing l = {.t = t,
+                 .briefly = briefly,
+                 .shape = {.functions = GNOMON_LSH_FUNCTIONS_INIT, .depth = 1}};
     gnomon_lsh_functions *f = &l.shape.functions;
     f->family = family;
     f->dim = t->sizes.dim;
@@ -134,12 +174,12 @@ static gnomon_status try_lists(gnomon_tuning *t, gnomon_lsh_family family, int64
     f->centre_count = count;
     f->centres = t->centres;
     gnomon_status status = gnomon_lsh_train_behind(ctx, family, t->points->dense, count, f->seed,
-                                                   untrained(t), t->centres);
+                                                   untrained(t), briefly, t->centres);
     if (status == GNOMON_OK) status = gnomon_hasher_create(ctx, f, &l.hasher);
     if (status == GNOMON_OK) status = reserve(&l);
     if (status == GNOMON_OK) status = measure(&l);
     gnomon_hasher_destroy(l.hasher);
-    gnomon_free(ctx, l.list);
+    gnomon_free(ctx, l.near);
     gnomon_free(ctx, l.order);
     gnomon_free(ctx, l.size);
     gnomon_free(ctx, l.place);
@@ -150,7 +190,8 @@ static gnomon_status try_lists(gnomon_tuning *t, gnomon_lsh_family family, int64
 
 gnomon_lsh_family gnomon_tuning_lists_family(const gnomon_tuning *t)
 {
-    if (t->points->dense == NULL || gnomon_lsh_list_count(&t->sizes) == 0)
+    int64_t counts[GNOMON_LSH_LIST_COUNTS];
+    if (t->points->dense == NULL || gnomon_lsh_list_counts(&t->sizes, counts) == 0)
         return (gnomon_lsh_family)0;
     for (int i = 0; gnomon_metric_family(t->p.metric, i) != 0; i++) {
         const gnomon_lsh_family family = gnomon_metric_family(t->p.metric, i);
@@ -160,10 +201,28 @@ gnomon_lsh_family gnomon_tuning_lists_family(const gnomon_tuning *t)
     return (gnomon_lsh_family)0;
 }
 
+/* The cheaper number; but where as few as two lists of the smaller one do, each has several groups of
+ * points, and 8 bits tell fewer points there: more are verified than the model knows of. */
 gnomon_status gnomon_tuning_try_lists(gnomon_tuning *t)
 {
-    const int64_t count = gnomon_lsh_list_count(&t->sizes);
-    GNOMON_TRY(gnomon_alloc(t->ctx, gnomon_times(count, t->sizes.dim), sizeof *t->centres,
-                            "centres", &t->centres));
-    return try_lists(t, gnomon_tuning_lists_family(t), count);
+    int64_t counts[GNOMON_LSH_LIST_COUNTS];
+    const int found = gnomon_lsh_list_counts(&t->sizes, counts);
+    const gnomon_lsh_family family = gnomon_tuning_lists_family(t);
+    int64_t count = counts[0];
+    double least = INFINITY;
+    bool coarse = false;
+    GNOMON_TRY(gnomon_alloc(t->ctx, gnomon_times(counts[found - 1], t->sizes.dim),
+                            sizeof *t->centres, "centres", &t->centres));
+    GNOMON_TRY(
+        gnomon_alloc(t->ctx, t->sizes.points, sizeof *t->lists, "points' lists", &t->lists));
+    for (int i = 0; i < found && found > 1; i++) {
+        GNOMON_TRY(try_lists(t, family, counts[i], true));
+        const gnomon_way *way = gnomon_tuning_promised(t);
+        t->ways.count = 0; /* those of centres that are trained to the end will be told */
+        if (way == NULL || !(coarse || gnomon_tuning_price(t, way) < least)) continue;
+        count = counts[i];
+        least = gnomon_tuning_price(t, way);
+        coarse = way->trial.probes < FEW;
+    }
+    return try_lists(t, family, count, false);
 }

@@ -23,6 +23,7 @@ typedef struct training {
     gnomon_metric metric;
     const gnomon_matrix *points; /* the sample's */
     int64_t count;
+    int each, rounds; /* of the sample's points a centre, at most; iterations */
     float *centres;
     gnomon_neighbors nearest;
     int64_t *first, *members; /* a centre's points: members[first[c]] ... */
@@ -95,14 +96,14 @@ static gnomon_status iterate(training *t)
         gnomon_matrix_rowmajor(t->centres, GNOMON_F32, t->count, t->points->cols);
     o.metric = t->metric;
     o.k = 1;
-    for (int round = 0; round < GNOMON_LSH_ROUNDS; round++) {
+    for (int round = 0; round < t->rounds; round++) {
         t->nearest = (gnomon_neighbors){.struct_size = sizeof t->nearest};
         GNOMON_TRY(gnomon_neighbors_exact(t->ctx, &base, t->points, &o, &t->nearest));
         gather(t);
         gnomon_parallel(t->ctx, t->count, move_centre, t);
         fill_empty(t);
         gnomon_neighbors_free(t->ctx, &t->nearest);
-        GNOMON_TRY(gnomon_progress(t->ctx, "training", round + 1, GNOMON_LSH_ROUNDS));
+        GNOMON_TRY(gnomon_progress(t->ctx, "training", round + 1, t->rounds));
     }
     return GNOMON_OK;
 }
@@ -144,6 +145,8 @@ static gnomon_status open(gnomon_context *ctx, gnomon_lsh_family family, const v
                     .kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search,
                     .metric = row->centres,
                     .count = count,
+                    .each = GNOMON_LSH_TRAINED,
+                    .rounds = GNOMON_LSH_ROUNDS,
                     .centres = centres};
     return GNOMON_OK;
 }
@@ -164,7 +167,7 @@ static gnomon_status train_on(training *t, const gnomon_points *all, uint64_t se
     const int64_t rest = all->dense->rows - skip;
     gnomon_some_points some;
     GNOMON_TRY(gnomon_some_points_draw(t->ctx, all, seed, skip,
-                                       gnomon_min(rest, t->count * GNOMON_LSH_TRAINED), &some));
+                                       gnomon_min(rest, t->count * t->each), &some));
     t->points = some.points.dense;
     const gnomon_status status = train(t);
     gnomon_some_points_free(t->ctx, &some);
@@ -173,11 +176,15 @@ static gnomon_status train_on(training *t, const gnomon_points *all, uint64_t se
 
 gnomon_status gnomon_lsh_train_behind(gnomon_context *ctx, gnomon_lsh_family family,
                                       const gnomon_matrix *points, int64_t count, uint64_t seed,
-                                      int64_t skip, float *centres)
+                                      int64_t skip, bool briefly, float *centres)
 {
     training t;
     const gnomon_points all = {points, NULL};
     GNOMON_TRY(open(ctx, family, points, count, centres, &t));
+    if (briefly) {
+        t.each = GNOMON_LSH_TRAINED_BRIEFLY;
+        t.rounds = GNOMON_LSH_BRIEF_ROUNDS;
+    }
     GNOMON_TRY(check_count(&t, points->rows - skip));
     return train_on(&t, &all, seed, skip);
 }

@@ -199,7 +199,7 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
     if (t->asked.offsets[asked] == 0)
         return gnomon_tuning_use_exact(t, "no query tried has a point within the radius");
     if (lists) GNOMON_TRY(gnomon_tuning_try_lists(t));
-    if (!lists || (t->p.family == 0 && !(t->balanced && gnomon_tuning_promises(t)))) {
+    if (!lists || (t->p.family == 0 && !(t->balanced && gnomon_tuning_promised(t) != NULL))) {
         if (lists && !may_pay(t, functions_cost(t, asked), told)) return use_sooner(t);
         GNOMON_TRY(try_functions(t));
     }
@@ -247,6 +247,7 @@ static void close_tuning(gnomon_tuning *t)
     gnomon_free(ctx, t->ids);
     gnomon_free(ctx, t->ways.way);
     gnomon_free(ctx, t->centres);
+    gnomon_free(ctx, t->lists);
 }
 
 static gnomon_status tune(gnomon_context *ctx, const gnomon_lsh_guarantee *guarantee,

@@ -70,9 +70,10 @@ typedef struct gnomon_lsh_sizes {
 } gnomon_lsh_sizes;
 
 double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s);
-/* Lists of an index by trained centres: a query compares about as many centres as points then; 0:
- * too few points. */
-int64_t gnomon_lsh_list_count(const gnomon_lsh_sizes *s);
+/* Numbers of lists that an index by trained centres may have, ascending; how many, 0: too few
+ * points. */
+enum { GNOMON_LSH_LIST_COUNTS = 2 };
+int gnomon_lsh_list_counts(const gnomon_lsh_sizes *s, int64_t counts[GNOMON_LSH_LIST_COUNTS]);
 double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s);
 /* Of probing so many buckets with so many candidates, 'verified' of them. */
 /* Of building these tables, which a hasher's values are of. */
@@ -80,15 +81,22 @@ double gnomon_lsh_build_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, 
 /* Of making codes of all points, and of finding where the k true neighbours of each of so many
  * queries stand in their order. */
 double gnomon_lsh_codes_cost(const gnomon_lsh_sizes *s, int64_t queries, int64_t k);
-/* Of training: points a centre at most, and iterations. */
-enum { GNOMON_LSH_TRAINED = 32, GNOMON_LSH_ROUNDS = 6 };
+/* Of training: points a centre at most, and iterations. Briefly: to tell numbers of lists apart,
+ * with the lists of so many points. */
+enum {
+    GNOMON_LSH_TRAINED = 32,
+    GNOMON_LSH_ROUNDS = 6,
+    GNOMON_LSH_TRAINED_BRIEFLY = 16,
+    GNOMON_LSH_BRIEF_ROUNDS = 2,
+    GNOMON_LSH_BRIEF_POINTS = 8192
+};
 /* gnomon_lsh_train of points that have been checked, without the first 'skip' of the seed's order.
  */
 gnomon_status gnomon_lsh_train_behind(gnomon_context *ctx, gnomon_lsh_family family,
                                       const gnomon_matrix *points, int64_t count, uint64_t seed,
-                                      int64_t skip, float *centres);
+                                      int64_t skip, bool briefly, float *centres);
 
-/* Of training centres, and finding all points' lists. */
+/* Of choosing a number of lists, training centres, and finding all points' lists. */
 double gnomon_lsh_lists_cost(const gnomon_lsh_sizes *s);
 /* Of trying all shapes on some points. */
 double gnomon_lsh_trials_cost(const gnomon_lsh_sizes *s);

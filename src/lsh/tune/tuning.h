@@ -61,6 +61,7 @@ typedef struct gnomon_tuning {
     gnomon_ways ways;                       /* all that were tried */
     bool balanced;  /* a query's nearest list is not many times as long as the mean */
     float *centres; /* that ways with lists point at; or NULL */
+    int32_t *lists; /* a point's; or NULL */
     gnomon_lsh_tuning *out;
 } gnomon_tuning;
 
@@ -108,8 +109,10 @@ static inline int64_t gnomon_tuning_batch(const gnomon_tuning *t)
 }
 
 /* ---- build.c ---- */
-/* Whether a way is expected to meet the guarantee. */
-bool gnomon_tuning_promises(const gnomon_tuning *t);
+/* The cheapest way that is expected to meet the guarantee; NULL: there is none. */
+const gnomon_way *gnomon_tuning_promised(const gnomon_tuning *t);
+/* What a way costs with its share of building. */
+double gnomon_tuning_price(const gnomon_tuning *t, const gnomon_way *way);
 /* Builds and tests. *out is NULL when it gives up. */
 gnomon_status gnomon_tuning_build(gnomon_tuning *t, gnomon_lsh **out);
 
