@@ -30,6 +30,7 @@ typedef struct gnomon_codes {
 } gnomon_codes;
 
 typedef struct gnomon_packed_lists gnomon_packed_lists;
+enum { GNOMON_LISTS_WIDTHS = 2 };
 
 /* The file that an index was opened from. */
 typedef struct gnomon_origin {
@@ -56,7 +57,8 @@ struct gnomon_lsh {
     gnomon_origin *origin; /* NULL: of no file */
     atomic_int users;      /* queries under way; -1: a change is */
     int64_t memory;        /* bytes that it may use in addition to the points; 0: no limit */
-    gnomon_packed_lists *_Atomic packed; /* inverted lists, once a batch has packed them; NULL */
+    /* inverted lists in 16 and in 8 bits, once a batch has packed them; NULL */
+    gnomon_packed_lists *_Atomic packed[GNOMON_LISTS_WIDTHS];
 };
 
 /* Bytes of all that it can't do without, in addition to the points. */

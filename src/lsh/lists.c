@@ -20,7 +20,7 @@ typedef struct listed {
     void *memory; /* of them all */
 } listed;
 
-/* Those of all blocks, by a filter's estimate of 8 bits at some level. */
+/* Those of all blocks, as the kernels of some level take them. */
 struct gnomon_packed_lists {
     const gnomon_search_kernels *kernels;
     int64_t bytes, blocks;
@@ -90,15 +90,26 @@ static void free_lists(gnomon_context *ctx, gnomon_packed_lists *kept)
     gnomon_free(ctx, kept);
 }
 
+/* Queries of an index that nobody may change keep them there. */
+static gnomon_packed_lists *_Atomic *kept_at(const gnomon_lsh *index, int width)
+{
+    return &((gnomon_lsh *)index)->packed[width];
+}
+
 void gnomon_lists_drop(gnomon_lsh *index)
 {
-    free_lists(index->ctx, atomic_exchange(&index->packed, NULL));
+    for (int w = 0; w < GNOMON_LISTS_WIDTHS; w++)
+        free_lists(index->ctx, atomic_exchange(kept_at(index, w), NULL));
 }
 
 int64_t gnomon_lists_bytes(const gnomon_lsh *index)
 {
-    const gnomon_packed_lists *kept = atomic_load(&index->packed);
-    return kept != NULL ? kept->bytes : 0;
+    int64_t bytes = 0;
+    for (int w = 0; w < GNOMON_LISTS_WIDTHS; w++) {
+        const gnomon_packed_lists *kept = atomic_load(kept_at(index, w));
+        bytes += kept != NULL ? kept->bytes : 0;
+    }
+    return bytes;
 }
 
 /* Bytes of a block's arrays, with so many places. */
@@ -157,10 +168,11 @@ static gnomon_status pack_all(placing *p, gnomon_search *part, gnomon_scan_lists
 static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *part,
                                 const gnomon_scan_lists *lists, const gnomon_packed_lists **out)
 {
-    gnomon_lsh *index = (gnomon_lsh *)p->index;
-    gnomon_packed_lists *kept = atomic_load(&index->packed), *none = NULL;
+    const gnomon_lsh *index = p->index;
+    gnomon_packed_lists *_Atomic *place = kept_at(index, part->centre.bits == 8);
+    gnomon_packed_lists *kept = atomic_load(place), *none = NULL;
     *out = NULL;
-    if (part->centre.bits != 8 || part->options.filter != NULL) return GNOMON_OK;
+    if (part->centre.bits == 32 || part->options.filter != NULL) return GNOMON_OK;
     if (kept != NULL) {
         if (kept->kernels == part->kernels) *out = kept;
         return GNOMON_OK;
@@ -172,7 +184,9 @@ static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *
         bytes += listed_bytes(p, p->first[index->hasher->f.centre_count]);
     }
     int64_t room = gnomon_memory_limit(ctx) / 8;
-    if (index->memory > 0) room = gnomon_min(room, index->memory - gnomon_lsh_bytes(index));
+    if (index->memory > 0)
+        room = gnomon_min(room,
+                          index->memory - gnomon_lsh_bytes(index) - gnomon_lists_bytes(index));
     if (bytes <= room) kept = gnomon_alloc_quietly(index->ctx, fixed);
     if (kept == NULL) {
         find_lists(p);
@@ -181,7 +195,7 @@ static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *
     *kept = (gnomon_packed_lists){.kernels = part->kernels, .bytes = bytes};
     bool packed = false;
     const gnomon_status status = pack_all(p, part, *lists, kept, &packed);
-    if (packed && atomic_compare_exchange_strong(&index->packed, &none, kept)) {
+    if (packed && atomic_compare_exchange_strong(place, &none, kept)) {
         *out = kept;
         return GNOMON_OK;
     }

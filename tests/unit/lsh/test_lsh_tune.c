@@ -347,7 +347,8 @@ static void lists_come_first(void **state)
     assert_memory_equal(centres[0], centres[1],
                         (size_t)(a->functions.centre_count * D) * sizeof(float));
     ASSERT_OK(ctx, gnomon_lsh_train_behind(ctx, GNOMON_LSH_KMEANS, &v.base,
-                                           a->functions.centre_count, p.seed, N / 2, trained));
+                                           a->functions.centre_count, p.seed, N / 2, false,
+                                           trained));
     assert_memory_equal(centres[0], trained,
                         (size_t)(a->functions.centre_count * D) * sizeof(float));
     gnomon_context_destroy(one);
