@@ -40,7 +40,8 @@ static void *acquire(gnomon_context *ctx, size_t size)
     return aligned_alloc(GNOMON_ALIGN, size);
 }
 
-/* A block of so many bytes with its header, a multiple of GNOMON_ALIGN; NULL: there is no memory. */
+/* A block of so many bytes with its header, a multiple of GNOMON_ALIGN; NULL: there is no memory.
+ */
 static void *open_block(gnomon_context *ctx, int64_t whole)
 {
     unsigned char *block = acquire(ctx, (size_t)whole);

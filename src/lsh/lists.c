@@ -1,6 +1,6 @@
 /* Queries of an index by trained centres, many at a time: each list's points are held against all
- * queries that ask for it, by the filter of exact search. The first batch keeps what it packs in the
- * index, for the next ones: a change of the index drops it. */
+ * queries that ask for it, by the filter of exact search. The first batch keeps what it packs in
+ * the index, for the next ones: a change of the index drops it. */
 #include "lsh/lists.h"
 #include "base/arithmetic.h"
 #include "base/error.h"
@@ -10,6 +10,7 @@
 #include "search/centre.h"
 #include "search/scan.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A block's points as they lie in lists, packed. */
@@ -30,7 +31,7 @@ struct gnomon_packed_lists {
 /* Where the lists' points of a block lie. */
 typedef struct placing {
     const gnomon_lsh *index;
-    const gnomon_search *search;
+    gnomon_search *search;
     int64_t *first, *rows_of, *entry; /* a list: its first place, its rows here, its next entry */
     int64_t *end;                     /* of its entries */
     uint32_t *rows;
@@ -46,17 +47,6 @@ static void find_lists(placing *p)
         p->entry[l] = b < 0 ? 0 : t->first[b];
         p->end[l] = b < 0 ? 0 : t->first[b + 1];
     }
-}
-
-/* Whether so many queries take less time here than one by one: all points are packed for the
- * filter, which takes a few distances' time each. */
-static bool pays(const placing *p, int64_t queries, const int32_t *asked, int64_t each)
-{
-    enum { PACKED = 3 };
-    double candidates = 0;
-    for (int64_t i = 0; i < queries * each; i++)
-        candidates += (double)(p->end[asked[i]] - p->entry[asked[i]]);
-    return queries > 1 && candidates >= PACKED * (double)p->index->points;
 }
 
 /* Ids ascend in a list, as blocks do. */
@@ -112,6 +102,14 @@ int64_t gnomon_lists_bytes(const gnomon_lsh *index)
     return bytes;
 }
 
+/* The lists that are kept as this search, which is estimated, takes them; or NULL. */
+static const gnomon_packed_lists *kept_by(const gnomon_lsh *index, const gnomon_search *s)
+{
+    const gnomon_packed_lists *kept = NULL;
+    if (s->centre.bits < 32) kept = atomic_load(kept_at(index, s->centre.bits == 8));
+    return kept != NULL && kept->kernels == s->kernels ? kept : NULL;
+}
+
 /* Bytes of a block's arrays, with so many places. */
 static int64_t listed_bytes(const placing *p, int64_t places)
 {
@@ -127,8 +125,7 @@ static bool copy_block(const placing *p, listed *to)
     to->memory = gnomon_alloc_quietly(p->index->ctx, listed_bytes(p, places));
     if (to->memory == NULL) return false;
     to->packed = gnomon_scan_packed_in(p->search, places, to->memory);
-    to->first =
-        (int64_t *)((char *)to->memory + gnomon_scan_packed_bytes(p->search, places));
+    to->first = (int64_t *)((char *)to->memory + gnomon_scan_packed_bytes(p->search, places));
     to->rows_of = to->first + lists + 1;
     to->rows = (uint32_t *)(to->rows_of + lists);
     memcpy(to->first, p->first, (size_t)(lists + 1) * sizeof *to->first);
@@ -170,13 +167,11 @@ static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *
 {
     const gnomon_lsh *index = p->index;
     gnomon_packed_lists *_Atomic *place = kept_at(index, part->centre.bits == 8);
-    gnomon_packed_lists *kept = atomic_load(place), *none = NULL;
+    gnomon_packed_lists *kept = NULL, *none = NULL;
     *out = NULL;
     if (part->centre.bits == 32 || part->options.filter != NULL) return GNOMON_OK;
-    if (kept != NULL) {
-        if (kept->kernels == part->kernels) *out = kept;
-        return GNOMON_OK;
-    }
+    *out = kept_by(index, part);
+    if (atomic_load(place) != NULL) return GNOMON_OK;
     int64_t bytes = (int64_t)sizeof *kept + index->block_count * (int64_t)sizeof *kept->block;
     const int64_t fixed = bytes;
     for (int64_t i = 0; i < index->block_count; i++) {
@@ -185,8 +180,8 @@ static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *
     }
     int64_t room = gnomon_memory_limit(ctx) / 8;
     if (index->memory > 0)
-        room = gnomon_min(room,
-                          index->memory - gnomon_lsh_bytes(index) - gnomon_lists_bytes(index));
+        room =
+            gnomon_min(room, index->memory - gnomon_lsh_bytes(index) - gnomon_lists_bytes(index));
     if (bytes <= room) kept = gnomon_alloc_quietly(index->ctx, fixed);
     if (kept == NULL) {
         find_lists(p);
@@ -200,9 +195,29 @@ static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *
         return GNOMON_OK;
     }
     free_lists(index->ctx, kept);
-    if (none != NULL && none->kernels == part->kernels) *out = none;
+    *out = kept_by(index, part);
     find_lists(p);
     return status;
+}
+
+/* Candidates in whose time all points are packed, if they are so many times as many, and in whose
+ * time a scan of lists that are kept begins: it estimates its coordinates by a sample. */
+enum { PACKED = 3, BEGUN = 16384 };
+
+/* Whether so many queries take less time here than one by one. */
+static gnomon_status pays(const placing *p, int64_t queries, const int32_t *asked, int64_t each,
+                          bool *yes)
+{
+    const double packed = PACKED * (double)p->index->points;
+    double candidates = 0;
+    *yes = false;
+    for (int64_t i = 0; i < queries * each; i++)
+        candidates += (double)(p->end[asked[i]] - p->entry[asked[i]]);
+    const bool kept = gnomon_lists_bytes(p->index) > 0 && p->search->options.filter == NULL;
+    if (queries == 1 || candidates < (kept ? fmin(packed, BEGUN) : packed)) return GNOMON_OK;
+    GNOMON_TRY(gnomon_centre_estimate(p->search, &p->index->blocks[0].points));
+    *yes = candidates >= packed || kept_by(p->index, p->search) != NULL;
+    return GNOMON_OK;
 }
 
 /* ---- the scan ---- */
@@ -301,8 +316,9 @@ gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gn
     p.entry = p.rows_of + lists;
     p.end = p.entry + lists;
     find_lists(&p);
-    gnomon_status status = GNOMON_OK;
-    if (pays(&p, n, asked, each)) {
+    bool scans = false;
+    gnomon_status status = pays(&p, n, asked, each, &scans);
+    if (status == GNOMON_OK && scans) {
         const gnomon_scan_lists all = {.count = lists,
                                        .first = p.first,
                                        .rows_of = p.rows_of,
@@ -310,8 +326,7 @@ gnomon_status gnomon_lists_scan(gnomon_context *ctx, const gnomon_lsh *index, gn
                                        .each = each,
                                        .centres = index->hasher->centres,
                                        .keys = distances};
-        status = gnomon_centre_estimate(search, &index->blocks[0].points);
-        if (status == GNOMON_OK) status = scan_all(ctx, &p, search, first, n, all, work);
+        status = scan_all(ctx, &p, search, first, n, all, work);
     }
     gnomon_free(ctx, p.first);
     return status;

@@ -1625,8 +1625,8 @@ gnomon_status gnomon_scan_pack(gnomon_search *s, const gnomon_matrix *base,
     c.queries = s->count;
     cut(&c);
     c.made = *to;
-    gnomon_status status =
-        gnomon_alloc_zero(ctx, gnomon_context_threads(ctx), sizeof *c.scratch, "scratch", &c.scratch);
+    gnomon_status status = gnomon_alloc_zero(ctx, gnomon_context_threads(ctx), sizeof *c.scratch,
+                                             "scratch", &c.scratch);
     for (int t = 0; status == GNOMON_OK && t < gnomon_context_threads(ctx); t++)
         status = reserve_packing(&c, &c.scratch[t]);
     if (status == GNOMON_OK) {

@@ -147,8 +147,8 @@ static gnomon_status reserve(listing *l)
     const int64_t queries = l->t->asked.some.count, centres = l->shape.functions.centre_count;
     while (l->steps < STEPS && probed[l->steps] <= centres / 2)
         l->steps++;
-    GNOMON_TRY(gnomon_alloc(ctx, l->t->asked.offsets[queries], sizeof *l->near,
-                            "neighbours' lists", &l->near));
+    GNOMON_TRY(gnomon_alloc(ctx, l->t->asked.offsets[queries], sizeof *l->near, "neighbours' lists",
+                            &l->near));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(queries, centres), sizeof *l->order, "lists in order",
                             &l->order));
     GNOMON_TRY(gnomon_alloc_zero(ctx, centres, sizeof *l->size, "lists", &l->size));
@@ -163,9 +163,8 @@ static gnomon_status try_lists(gnomon_tuning *t, gnomon_lsh_family family, int64
                                bool briefly)
 {
     gnomon_context *ctx = t->ctx;
-    listing l = {.t = t,
-                 .briefly = briefly,
-                 .shape = {.functions = GNOMON_LSH_FUNCTIONS_INIT, .depth = 1}};
+    listing l = {
+        .t = t, .briefly = briefly, .shape = {.functions = GNOMON_LSH_FUNCTIONS_INIT, .depth = 1}};
     gnomon_lsh_functions *f = &l.shape.functions;
     f->family = family;
     f->dim = t->sizes.dim;
@@ -201,8 +200,8 @@ gnomon_lsh_family gnomon_tuning_lists_family(const gnomon_tuning *t)
     return (gnomon_lsh_family)0;
 }
 
-/* The cheaper number; but where as few as two lists of the smaller one do, each has several groups of
- * points, and 8 bits tell fewer points there: more are verified than the model knows of. */
+/* The cheaper number; but where as few as two lists of the smaller one do, each has several groups
+ * of points, and 8 bits tell fewer points there: more are verified than the model knows of. */
 gnomon_status gnomon_tuning_try_lists(gnomon_tuning *t)
 {
     int64_t counts[GNOMON_LSH_LIST_COUNTS];
@@ -213,8 +212,7 @@ gnomon_status gnomon_tuning_try_lists(gnomon_tuning *t)
     bool coarse = false;
     GNOMON_TRY(gnomon_alloc(t->ctx, gnomon_times(counts[found - 1], t->sizes.dim),
                             sizeof *t->centres, "centres", &t->centres));
-    GNOMON_TRY(
-        gnomon_alloc(t->ctx, t->sizes.points, sizeof *t->lists, "points' lists", &t->lists));
+    GNOMON_TRY(gnomon_alloc(t->ctx, t->sizes.points, sizeof *t->lists, "points' lists", &t->lists));
     for (int i = 0; i < found && found > 1; i++) {
         GNOMON_TRY(try_lists(t, family, counts[i], true));
         const gnomon_way *way = gnomon_tuning_promised(t);

@@ -1,6 +1,6 @@
-/* Inverted lists that batches of queries keep packed in an index: the same answers with and without,
- * counted where the index's memory is told, dropped by changes, none where memory does not allow
- * it, and made by several threads at once. */
+/* Inverted lists that batches of queries keep packed in an index: the same answers with and
+ * without, counted where the index's memory is told, dropped by changes, none where memory does not
+ * allow it, and made by several threads at once. */
 #include "lsh/index.h"
 #include "miser.h"
 #include "project.h"
@@ -60,8 +60,7 @@ static gnomon_lsh *make_index(gnomon_context *with, const data *d, int64_t memor
     gnomon_lsh_options o = GNOMON_LSH_OPTIONS_INIT;
     gnomon_lsh *index;
     o.metric = d->metric;
-    o.functions.family =
-        d->metric == GNOMON_L2 ? GNOMON_LSH_KMEANS : GNOMON_LSH_SPHERICAL_KMEANS;
+    o.functions.family = d->metric == GNOMON_L2 ? GNOMON_LSH_KMEANS : GNOMON_LSH_SPHERICAL_KMEANS;
     o.functions.dim = D;
     o.functions.centre_count = CENTRES;
     o.functions.centres = d->centres;
@@ -372,9 +371,11 @@ static void of_threads(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept_until_a_change), cmocka_unit_test(without_oneself),
-        cmocka_unit_test(not_kept),            cmocka_unit_test(levels),
-        cmocka_unit_test(of_a_file),           cmocka_unit_test(of_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(kept_until_a_change),
+                                       cmocka_unit_test(without_oneself),
+                                       cmocka_unit_test(not_kept),
+                                       cmocka_unit_test(levels),
+                                       cmocka_unit_test(of_a_file),
+                                       cmocka_unit_test(of_threads)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

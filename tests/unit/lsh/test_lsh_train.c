@@ -276,11 +276,13 @@ static void behind_some_points(void **state)
     int64_t first[SKIP];
     gnomon_some_rows_draw(N, 4, 0, SKIP, first);
     for (int f = 0; f < 2; f++) {
-        ASSERT_OK(ctx, gnomon_lsh_train_behind(ctx, families[f], &m, COUNT, 4, SKIP, false, wanted));
+        ASSERT_OK(ctx,
+                  gnomon_lsh_train_behind(ctx, families[f], &m, COUNT, 4, SKIP, false, wanted));
         for (int i = 0; i < SKIP; i++)
             for (int j = 0; j < D; j++)
                 x[first[i] * D + j] = (float)(f + j) * -3;
-        ASSERT_OK(ctx, gnomon_lsh_train_behind(ctx, families[f], &m, COUNT, 4, SKIP, false, centres));
+        ASSERT_OK(ctx,
+                  gnomon_lsh_train_behind(ctx, families[f], &m, COUNT, 4, SKIP, false, centres));
         assert_memory_equal(centres, wanted, sizeof wanted);
         ASSERT_OK(ctx, gnomon_lsh_train(ctx, families[f], &m, COUNT, 4, centres));
         assert_true(memcmp(centres, wanted, sizeof wanted) != 0);

@@ -346,9 +346,9 @@ static void lists_come_first(void **state)
     assert_int_equal(a->search_params.probes, b->search_params.probes);
     assert_memory_equal(centres[0], centres[1],
                         (size_t)(a->functions.centre_count * D) * sizeof(float));
-    ASSERT_OK(ctx, gnomon_lsh_train_behind(ctx, GNOMON_LSH_KMEANS, &v.base,
-                                           a->functions.centre_count, p.seed, N / 2, false,
-                                           trained));
+    ASSERT_OK(ctx,
+              gnomon_lsh_train_behind(ctx, GNOMON_LSH_KMEANS, &v.base, a->functions.centre_count,
+                                      p.seed, N / 2, false, trained));
     assert_memory_equal(centres[0], trained,
                         (size_t)(a->functions.centre_count * D) * sizeof(float));
     gnomon_context_destroy(one);
