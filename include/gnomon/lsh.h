@@ -316,7 +316,8 @@ typedef struct gnomon_lsh_info {
     int64_t largest;     /* points in the largest bucket */
     int64_t table_bytes; /* memory in addition to the points: tables, */
     int64_t code_bytes;  /* codes, */
-    int64_t other_bytes; /* copied sets, the bitmap of removed points, centres */
+    int64_t other_bytes; /* copied sets, the bitmap of removed points, centres, and the points of
+                            k-means' lists as queries keep them: see gnomon_lsh_query */
 } gnomon_lsh_info;
 
 /* Describes an index; info->struct_size must be set. info->options.functions.descriptor and centres
@@ -338,8 +339,10 @@ typedef struct gnomon_lsh_work {
  * options as there; its metric must be the index's. A query with fewer than k candidates is
  * answered by exact search. params NULL: those of the index. The bits do not depend on threads or
  * on the division of queries into calls. Working memory: the context's limit, and per thread 4
- * bytes per point and 12 per candidate; of k-means 8 more per point in all. On the CPU. out is as
- * for gnomon_neighbors_exact; work may be NULL.
+ * bytes per point and 12 per candidate; of k-means 8 more per point in all. By k-means a batch of
+ * queries keeps what it packs in the index, until points are added or removed: a byte or two a
+ * coordinate, if an eighth of the context's limit and options.memory allow it. On the CPU. out is
+ * as for gnomon_neighbors_exact; work may be NULL.
  * Errors:
  *  - ARGUMENT: params
  *  - BUSY: see gnomon_lsh
@@ -478,9 +481,9 @@ typedef struct gnomon_lsh_trial {
     int64_t coarse, limit; /* two levels: coarse buckets probed after the fine ones, until there are
                               'limit' candidates */
     double recall, candidates, cost; /* candidates per query; nanoseconds per query on one thread */
-    int64_t bytes;                   /* memory of the index in addition to the points */
-    int chosen;                      /* tested: 1 failed, 2 kept */
-    int64_t centres;                 /* k-means */
+    int64_t bytes;   /* memory of the index in addition to the points, without what queries keep */
+    int chosen;      /* tested: 1 failed, 2 kept */
+    int64_t centres; /* k-means */
 } gnomon_lsh_trial;
 
 typedef struct gnomon_lsh_tuning {
