@@ -74,33 +74,6 @@ void gnomon_lsh_destroy(gnomon_lsh *index)
     gnomon_free(ctx, index);
 }
 
-static int64_t sets_bytes(const gnomon_sets *s)
-{
-    if (s->offsets == NULL) return 0;
-    return 8 * (s->count + 1 + s->offsets[s->count] * (s->weights != NULL ? 2 : 1)) +
-           (s->factors != NULL ? 8 * s->count : 0);
-}
-
-static int64_t other_bytes(const gnomon_lsh *index)
-{
-    const gnomon_sets *s = &index->sets;
-    return (index->gone ? gnomon_lsh_bitmap_bytes(index->points) : 0) + sets_bytes(s) +
-           gnomon_hasher_centre_bytes(index->hasher);
-}
-
-static int64_t code_bytes(const gnomon_lsh *index)
-{
-    return index->codes.code ? index->points * index->codes.count : 0;
-}
-
-int64_t gnomon_lsh_bytes(const gnomon_lsh *index)
-{
-    int64_t bytes = code_bytes(index) + other_bytes(index);
-    for (int64_t t = 0; t < index->options.tables && index->tables[t].first; t++)
-        bytes += gnomon_table_bytes(&index->tables[t]);
-    return bytes;
-}
-
 void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info)
 {
     if (index == NULL) return;
@@ -108,8 +81,9 @@ void gnomon_lsh_describe(const gnomon_lsh *index, gnomon_lsh_info *info)
                            .options = index->options,
                            .points = index->points,
                            .removed = index->removed,
-                           .code_bytes = code_bytes(index),
-                           .other_bytes = other_bytes(index) + gnomon_lists_bytes(index)};
+                           .code_bytes = gnomon_lsh_code_bytes(index),
+                           .other_bytes =
+                               gnomon_lsh_other_bytes(index) + gnomon_lists_bytes(index)};
     for (int64_t t = 0; t < index->options.tables && index->tables[t].first; t++) {
         const gnomon_table *table = &index->tables[t];
         all.buckets += table->buckets;
@@ -262,7 +236,7 @@ static gnomon_status append_dense(gnomon_lsh *index, const gnomon_matrix *points
 static gnomon_status check_memory(gnomon_lsh *index, const addition *a, int64_t all)
 {
     int64_t bytes = index->codes.count * all + (a->gone ? gnomon_lsh_bitmap_bytes(all) : 0);
-    bytes += sets_bytes(&a->sets) + gnomon_hasher_centre_bytes(index->hasher);
+    bytes += gnomon_lsh_sets_bytes(&a->sets) + gnomon_hasher_centre_bytes(index->hasher);
     for (int64_t t = 0; t < index->options.tables; t++)
         bytes += gnomon_table_bytes(&a->tables[t]);
     GNOMON_FAIL_IF(index->options.memory > 0 && bytes > index->options.memory, index->ctx,

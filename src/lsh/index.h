@@ -61,11 +61,14 @@ struct gnomon_lsh {
     gnomon_packed_lists *_Atomic packed[GNOMON_LISTS_WIDTHS];
 };
 
-/* Bytes of all that it can't do without, in addition to the points. */
-int64_t gnomon_lsh_bytes(const gnomon_lsh *index);
-
 /* Frees an array of the index's, unless it lies in the file. */
 void gnomon_lsh_drop(const gnomon_lsh *index, const void *array);
+/* Bytes in addition to the points: of sets, of codes, of what is neither these nor tables, and of
+ * all that an index can't do without. */
+int64_t gnomon_lsh_sets_bytes(const gnomon_sets *sets);
+int64_t gnomon_lsh_code_bytes(const gnomon_lsh *index);
+int64_t gnomon_lsh_other_bytes(const gnomon_lsh *index);
+int64_t gnomon_lsh_bytes(const gnomon_lsh *index);
 
 /* Queries enter and leave; false while the index is being changed. */
 static inline bool gnomon_lsh_enter(const gnomon_lsh *index)

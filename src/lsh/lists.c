@@ -24,6 +24,8 @@ typedef struct listed {
 /* Those of all blocks, as the kernels of some level take them. */
 struct gnomon_packed_lists {
     const gnomon_search_kernels *kernels;
+    gnomon_centre centre; /* whose means stand behind the blocks */
+    int64_t k;            /* the neighbours that it was estimated for */
     int64_t bytes, blocks;
     listed block[];
 };
@@ -172,7 +174,9 @@ static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *
     if (part->centre.bits == 32 || part->options.filter != NULL) return GNOMON_OK;
     *out = kept_by(index, part);
     if (atomic_load(place) != NULL) return GNOMON_OK;
-    int64_t bytes = (int64_t)sizeof *kept + index->block_count * (int64_t)sizeof *kept->block;
+    const int64_t cols = part->cols;
+    int64_t bytes = (int64_t)sizeof *kept + index->block_count * (int64_t)sizeof *kept->block +
+                    cols * (int64_t)(sizeof *kept->centre.mean64 + sizeof *kept->centre.mean);
     const int64_t fixed = bytes;
     for (int64_t i = 0; i < index->block_count; i++) {
         place_block(p, &index->blocks[i]);
@@ -187,7 +191,12 @@ static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *
         find_lists(p);
         return GNOMON_OK;
     }
-    *kept = (gnomon_packed_lists){.kernels = part->kernels, .bytes = bytes};
+    *kept = (gnomon_packed_lists){
+        .kernels = part->kernels, .centre = part->centre, .k = part->options.k, .bytes = bytes};
+    kept->centre.mean64 = (double *)(kept->block + index->block_count);
+    kept->centre.mean = (float *)(kept->centre.mean64 + cols);
+    memcpy(kept->centre.mean64, part->centre.mean64, (size_t)cols * sizeof *part->centre.mean64);
+    memcpy(kept->centre.mean, part->centre.mean, (size_t)cols * sizeof *part->centre.mean);
     bool packed = false;
     const gnomon_status status = pack_all(p, part, *lists, kept, &packed);
     if (packed && atomic_compare_exchange_strong(place, &none, kept)) {
@@ -201,8 +210,21 @@ static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *
 }
 
 /* Candidates in whose time all points are packed, if they are so many times as many, and in whose
- * time a scan of lists that are kept begins: it estimates its coordinates by a sample. */
-enum { PACKED = 3, BEGUN = 16384 };
+ * time a scan of lists that are kept begins. */
+enum { PACKED = 3, BEGUN = 8192 };
+
+/* Estimates the search's centre, or takes that of lists that are kept for about as many neighbours.
+ */
+static gnomon_status estimate(const gnomon_lsh *index, gnomon_search *s)
+{
+    const int64_t k = s->options.k;
+    for (int w = GNOMON_LISTS_WIDTHS - 1; w >= 0 && !s->centre.estimated; w--) {
+        const gnomon_packed_lists *kept = atomic_load(kept_at(index, w));
+        if (kept != NULL && kept->kernels == s->kernels && k <= 2 * kept->k && kept->k <= 2 * k)
+            return gnomon_centre_take(s, &kept->centre);
+    }
+    return gnomon_centre_estimate(s, &index->blocks[0].points);
+}
 
 /* Whether so many queries take less time here than one by one. */
 static gnomon_status pays(const placing *p, int64_t queries, const int32_t *asked, int64_t each,
@@ -215,7 +237,7 @@ static gnomon_status pays(const placing *p, int64_t queries, const int32_t *aske
         candidates += (double)(p->end[asked[i]] - p->entry[asked[i]]);
     const bool kept = gnomon_lists_bytes(p->index) > 0 && p->search->options.filter == NULL;
     if (queries == 1 || candidates < (kept ? fmin(packed, BEGUN) : packed)) return GNOMON_OK;
-    GNOMON_TRY(gnomon_centre_estimate(p->search, &p->index->blocks[0].points));
+    GNOMON_TRY(estimate(p->index, p->search));
     *yes = candidates >= packed || kept_by(p->index, p->search) != NULL;
     return GNOMON_OK;
 }

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { SAMPLE = 512 }; /* points in the sample */
 
@@ -205,6 +206,21 @@ static void choose_bits(gnomon_search *s, sampling *a, double *f64)
     const bool fine = (g->whole && peak <= most) || rounding(s, peak, most) < 1e-3 * typical;
     g->bits = cheapest_bits(a, peak, most, fine, f64);
     g->most = g->bits == 8 ? s->kernels->quads.most : most;
+}
+
+gnomon_status gnomon_centre_take(gnomon_search *s, const gnomon_centre *centre)
+{
+    float *mean;
+    double *mean64;
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *mean, "the mean", &mean));
+    s->centre.mean = mean;
+    GNOMON_TRY(gnomon_alloc(s->ctx, s->cols, sizeof *mean64, "the mean", &mean64));
+    memcpy(mean, centre->mean, (size_t)s->cols * sizeof *mean);
+    memcpy(mean64, centre->mean64, (size_t)s->cols * sizeof *mean64);
+    s->centre = *centre;
+    s->centre.mean = mean;
+    s->centre.mean64 = mean64;
+    return GNOMON_OK;
 }
 
 gnomon_status gnomon_centre_estimate(gnomon_search *s, const gnomon_matrix *base)

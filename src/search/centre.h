@@ -7,4 +7,7 @@
 /* Estimates the centre from some of base's points. Errors: MEMORY. */
 gnomon_status gnomon_centre_estimate(gnomon_search *search, const gnomon_matrix *base);
 
+/* The same as another search of these points has estimated. Errors: MEMORY. */
+gnomon_status gnomon_centre_take(gnomon_search *search, const gnomon_centre *centre);
+
 #endif

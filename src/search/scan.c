@@ -963,7 +963,7 @@ int64_t gnomon_scan_packed_bytes(const gnomon_search *s, int64_t places)
     if (s->centre.bits == 32) return 0;
     const int64_t tiles = gnomon_ceil_div(places, LANES);
     const int64_t words = (packed_words(s) + 1) * (int64_t)sizeof(uint32_t); /* and the bias */
-    return tiles * (words * LANES + (int64_t)sizeof(gnomon_blur));
+    return gnomon_round_up(tiles * (words * LANES + (int64_t)sizeof(gnomon_blur)), GNOMON_ALIGN);
 }
 
 gnomon_scan_packed gnomon_scan_packed_in(const gnomon_search *s, int64_t places, void *memory)

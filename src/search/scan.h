@@ -33,8 +33,8 @@ typedef struct gnomon_scan_lists {
                                          packed each time that they are scanned */
 } gnomon_scan_lists;
 
-/* Bytes of so many packed places, in coordinates that the search's estimated centre chooses; 0:
- * these are not packed. */
+/* Bytes of so many packed places, in coordinates that the search's estimated centre chooses: a
+ * multiple of GNOMON_ALIGN; 0: these are not packed. */
 int64_t gnomon_scan_packed_bytes(const gnomon_search *search, int64_t places);
 /* Where they are in memory of so many bytes, at a multiple of GNOMON_ALIGN. */
 gnomon_scan_packed gnomon_scan_packed_in(const gnomon_search *search, int64_t places, void *memory);
