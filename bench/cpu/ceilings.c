@@ -1,7 +1,7 @@
 /* What the machine itself can do: multiply-adds a second of each kind of instruction, and bytes a
  * second read from each cache and from memory, on 1, 2, 4 ... threads. One line of JSON each.
  *
- * usage: ceilings [THREADS ...]
+ * usage: ceilings [--only WHAT] [THREADS ...]
  *
  * cc -O2 -pthread bench/cpu/ceilings.c -o ceilings
  *
@@ -215,12 +215,6 @@ static double rate(work *call, size_t bytes, int64_t times, int threads)
     return best;
 }
 
-static void tell(const char *what, int threads, double value)
-{
-    printf("{\"what\": \"%s\", \"threads\": %d, \"rate\": %.4g}\n", what, threads, value);
-    fflush(stdout);
-}
-
 static int has_amx(void)
 {
     unsigned a = 7, b, c = 0, d;
@@ -228,25 +222,43 @@ static int has_amx(void)
     return (d >> 22 & 1) == 1 && (d >> 24 & 3) == 3 && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
 }
 
+/* What is measured, on so many threads. */
+typedef struct asked {
+    const char *only; /* NULL: everything */
+    int threads;
+} asked;
+
+static void tell(const asked *a, const char *what, work *call, size_t bytes, int64_t times)
+{
+    if (a->only != NULL && strcmp(a->only, what) != 0) return;
+    printf("{\"what\": \"%s\", \"threads\": %d, \"rate\": %.4g}\n", what, a->threads,
+           rate(call, bytes, times, a->threads));
+    fflush(stdout);
+}
+
 int main(int count, char **arg)
 {
     const int wide = __builtin_cpu_supports("avx512f") != 0;
     work *reading = wide ? read_avx512 : read_avx2;
-    for (int i = 1; i < count || i == 1; i++) {
-        const int threads = count > 1 ? atoi(arg[i]) : 1;
-        if (threads < 1 || threads > MOST) return 2;
-        tell("fma fp32 avx2", threads, rate(fma_avx2, 64, 10000000, threads));
-        if (wide) tell("fma fp32 avx512", threads, rate(fma_avx512, 64, 10000000, threads));
-        if (__builtin_cpu_supports("avx512vnni"))
-            tell("int8 vnni", threads, rate(vnni, 64, 10000000, threads));
+    asked a = {NULL, 1};
+    int first = 1;
+    if (count > 2 && strcmp(arg[1], "--only") == 0) {
+        a.only = arg[2];
+        first = 3;
+    }
+    for (int i = first; i < count || i == first; i++) {
+        a.threads = i < count ? atoi(arg[i]) : 1;
+        if (a.threads < 1 || a.threads > MOST) return 2;
+        tell(&a, "fma fp32 avx2", fma_avx2, 64, 10000000);
+        if (wide) tell(&a, "fma fp32 avx512", fma_avx512, 64, 10000000);
+        if (__builtin_cpu_supports("avx512vnni")) tell(&a, "int8 vnni", vnni, 64, 10000000);
         if (has_amx()) {
-            tell("int8 amx", threads, rate(amx, 1024, 2000000, threads));
-            tell("bf16 amx", threads, rate(amx_bf16, 1024, 2000000, threads));
+            tell(&a, "int8 amx", amx, 1024, 2000000);
+            tell(&a, "bf16 amx", amx_bf16, 1024, 2000000);
         }
-        tell("read 24 KiB a thread", threads, rate(reading, 24 << 10, 100000, threads));
-        tell("read 512 KiB a thread", threads, rate(reading, 512 << 10, 4000, threads));
-        tell("read 256 MiB in all", threads,
-             rate(reading, (size_t)(256 << 20) / (size_t)threads, 2, threads));
+        tell(&a, "read 24 KiB a thread", reading, 24 << 10, 100000);
+        tell(&a, "read 512 KiB a thread", reading, 512 << 10, 4000);
+        tell(&a, "read 256 MiB in all", reading, (size_t)(256 << 20) / (size_t)a.threads, 2);
     }
     return 0;
 }

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Every job at 1, 2, 4, ... threads, beside what the machine itself gains: SGEMM by NumPy's BLAS and a read of 1 GiB.
 
-usage: threads.py [--threads 1 2 4 8 16] [--rounds 3] [--job TEXT]... [--gnomon COMMAND] [--commit TEXT] [--work FOLDER]
-                  [--before OLD.json] [-o RECORD.json]
+usage: threads.py [--threads 1 2 4 8 16] [--rounds 3] [--job TEXT]... [--gnomon COMMAND] [--ceilings PROGRAM]
+                  [--commit TEXT] [--work FOLDER] [--before OLD.json] [-o RECORD.json]
 
 Needs the Python package (PYTHONPATH, GNOMON_LIBRARY) and NumPy; SciPy for sparse points; the command for jobs on files. The
 data are made once, in FOLDER (default: a temporary one, in /dev/shm if it has 3 GB). Each number of threads has a process
 of its own, since OpenBLAS reads its number once, and in it SGEMM and the read beside the jobs. A job's time is the
 least of the rounds after one that isn't counted: as many as half a second takes, at least one. 'busy' is processor
-seconds by wall seconds: what lies between it and the threads has waited. --before puts the cases of a record that
-another build of the library made just before into the new one, for the page.
+seconds by wall seconds: what lies between it and the threads has waited. With the level amx and the program of
+bench/cpu/ceilings.c the products of 8-bit integers alone are measured too, which most of some jobs' work are ('amx').
+--before puts the cases of a record that another build of the library made just before into the new one, for the page.
 """
 import argparse
 import concurrent.futures
@@ -26,6 +27,7 @@ import time
 import numpy as np
 
 ENOUGH = 0.5  # seconds of a job's rounds
+AMX = "AMX, int8"
 
 
 def clusters(seed, n, d, count=64):
@@ -96,10 +98,11 @@ def prepare(work, names):
 
 
 class Make:
-    """What a job needs, and the function that makes its call."""
+    """What a job needs, and the function that makes its call. amx: products of 8-bit integers bind it where there are such
+    instructions."""
 
-    def __init__(self, needs, function, *arguments, **named):
-        self.needs = needs
+    def __init__(self, needs, function, *arguments, amx=False, **named):
+        self.needs, self.amx = needs, amx
         self.make = lambda: function(*arguments, **named)
 
 
@@ -222,17 +225,17 @@ def jobs(work, command):
                                                 f"{work}/out.npy")),
         ("search, 1 query in 200,000 x 128", "reads", Make(["128"], search, "128", 200000, 1)),
         ("search, 100 queries in 200,000 x 128", "reads", Make(["128"], search, "128", 200000, 100)),
-        ("search, 10,000 queries in 200,000 x 128", "products", Make(["128"], search, "128", 200000, 10000)),
+        ("search, 10,000 queries in 200,000 x 128", "products", Make(["128"], search, "128", 200000, 10000, amx=True)),
         ("search, 1 query in 60,000 x 784", "reads", Make(["784"], search, "784", 60000, 1)),
         ("search, 100 queries in 60,000 x 784", "reads", Make(["784"], search, "784", 60000, 100)),
-        ("search, 10,000 queries in 60,000 x 784", "products", Make(["784"], search, "784", 60000, 10000)),
-        ("search, 1,000 uniform queries", "products", Make(["uniform"], search, "uniform", 200000, 1000)),
+        ("search, 10,000 queries in 60,000 x 784", "products", Make(["784"], search, "784", 60000, 10000, amx=True)),
+        ("search, 1,000 uniform queries", "products", Make(["uniform"], search, "uniform", 200000, 1000, amx=True)),
         ("search of sparse rows", "reads", Make([], sparse_search)),
-        ("index tune", "products", Make(["hashed"], tune)),
+        ("index tune", "products", Make(["hashed"], tune, amx=True)),
         ("index build", "products", Make(["hashed"], build)),
         ("index query, 10,000 queries", "reads", Make(["hashed", INDEX], query)),
-        ("join, exact", "products", Make(["join"], join, 1.0)),
-        ("join, recall 0.95", "products", Make(["join"], join, 0.95)),
+        ("join, exact", "products", Make(["join"], join, 1.0, amx=True)),
+        ("join, recall 0.95", "products", Make(["join"], join, 0.95, amx=True)),
         ("join of sets", "reads", Make([], sets)),
         ("join of sparse rows", "reads", Make([], sparse_join)),
         ("dedup, file to file", "reads", Make([TEXTS], verb, "dedup", f"{work}/{TEXTS}", "-o", f"{work}/kept.txt")),
@@ -253,9 +256,30 @@ def processor_seconds():
                                                           resource.getrusage(resource.RUSAGE_CHILDREN)))
 
 
+def level():
+    """The instructions that the library uses."""
+    from gnomon._context import owned_context
+    from gnomon._library import lib
+    context = owned_context()
+    return lib.gnomon_context_isa(context.handle).decode()
+
+
+def measure_amx(ceilings, threads):
+    """What a tera of AMX's products takes."""
+    wall, cpu = time.perf_counter(), processor_seconds()
+    told = subprocess.run([ceilings, "--only", "int8 amx", str(threads)], check=True, capture_output=True, text=True).stdout
+    wall, cpu = time.perf_counter() - wall, processor_seconds() - cpu
+    seconds, busy = 1e12 / json.loads(told)["rate"], cpu / wall
+    print(json.dumps({"job": AMX, "bound": "", "threads": threads, "seconds": seconds, "cpu_seconds": busy * seconds,
+                      "busy": busy}), flush=True)
+
+
 def measure(args):
     """In a process of its own: a line of JSON a job."""
     threads = args.measure
+    amx = level() == "amx"
+    if amx and args.ceilings and chosen(AMX, args.job):
+        measure_amx(args.ceilings, threads)
     for name, bound, make in jobs(args.work, args.gnomon):
         if not chosen(name, args.job):
             continue
@@ -269,7 +293,7 @@ def measure(args):
                 taken.append((time.perf_counter() - wall, processor_seconds() - cpu))
             wall, cpu = min(taken)
             print(json.dumps({"job": name, "bound": bound, "threads": threads, "seconds": wall, "cpu_seconds": cpu,
-                              "busy": cpu / wall}), flush=True)
+                              "busy": cpu / wall, **({"amx": True} if amx and make.amx else {})}), flush=True)
         except Exception as error:  # a job that can't run here is named, the others go on
             print(json.dumps({"job": name, "bound": bound, "threads": threads, "error": str(error)}), flush=True)
 
@@ -285,14 +309,11 @@ def siblings():
 
 def facts(args):
     import gnomon
-    from gnomon._context import owned_context
     from gnomon._factor import svd_blas
-    from gnomon._library import lib
     cpu = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
-    context = owned_context()
     return {"bench": "threads", "version": gnomon.__version__, "cpu": cpu.group(1).strip() if cpu else "",
             "cores": len(os.sched_getaffinity(0)), "siblings": siblings(),
-            "isa": lib.gnomon_context_isa(context.handle).decode(), "blas": svd_blas().split(" (")[0],
+            "isa": level(), "blas": svd_blas().split(" (")[0],
             "commit": args.commit, "rounds": args.rounds, "load": os.getloadavg()[0]}
 
 
@@ -315,6 +336,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--job", action="append", default=[])
     parser.add_argument("--gnomon", help="the command, for jobs on files")
+    parser.add_argument("--ceilings", help="the program of bench/cpu/ceilings.c, for AMX's products alone")
     parser.add_argument("--commit", default="", help="of the library, for the record")
     parser.add_argument("--work")
     parser.add_argument("--before")
@@ -338,6 +360,7 @@ def main():
         for threads in [0] + order:  # the most and one first: a run that is cut off has the gain
             command = [sys.executable, __file__, "--measure", str(threads), "--rounds", str(args.rounds), "--work", work]
             command += ["--gnomon", args.gnomon] if args.gnomon else []
+            command += ["--ceilings", args.ceilings] if args.ceilings else []
             for name in args.job:
                 command += ["--job", name]
             limit = str(threads or os.cpu_count())
