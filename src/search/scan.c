@@ -46,7 +46,7 @@ enum {
     DIRECT_ROWS = 256, /* base rows between checks of the buffers, without a filter */
 };
 
-/* multiply-adds between two reports of progress; in 8 bits, which take less time */
+/* multiply-adds of a thread between two reports of progress; in 8 bits, which take less time */
 static const double piece_work = 1e10, quads_work = 4e10;
 
 /* The scan of a piece for a group of queries. */
@@ -69,6 +69,7 @@ typedef struct scan {
     int64_t chunk, chunks;      /* queries */
     int64_t range, ranges;      /* points */
     int64_t room;
+    bool in_task; /* survivors are verified in their task: workers have the memory */
     /* memory */
     float *centred;   /* queries x ld */
     uint32_t *packed; /* the same, in integer coordinates */
@@ -79,7 +80,7 @@ typedef struct scan {
     void *made_here; /* their memory, unless they are the caller's */
     gnomon_filter_query *facts;
     gnomon_filter *filters;     /* ranges x queries */
-    gnomon_survivor *survivors; /* room each */
+    gnomon_survivor *survivors; /* room each; NULL: 'in_task' */
     /* A score for each query that k points of some range surely reach; NULL: there is one range. */
     _Atomic float *reached;
     gnomon_nearest *nearest; /* of ranges after the first, which has the search's own */
@@ -116,7 +117,7 @@ typedef struct scratch {
     double *squares, *dots, *f64;
     int32_t *at;    /* a chunk's queries: the next candidate */
     int32_t *later; /* and how many stand behind the first ones, of these or of a query's ranges */
-    gnomon_survivor *aside;
+    gnomon_survivor *aside, *survivors; /* with 'in_task', of a chunk */
     uint64_t *words;
     uint32_t *packed;
     /* of a list: the queries of the chunk that ask for it, in a row */
@@ -907,6 +908,8 @@ static void scan_task(void *arg, int64_t task, int number)
                                : c->nearest + (range - 1) * c->queries + w.query;
     else
         w.hits = c->hits + task * c->hit_room;
+    for (int64_t q = 0; q < w.count && c->in_task; q++)
+        w.filters[q].kept = w.own->survivors + q * c->room;
     w.frame = frame_of_all(s);
     w.queries =
         c->width < 32 ? (const void *)(c->packed + w.query * c->ld) : c->centred + w.query * c->ld;
@@ -975,11 +978,18 @@ gnomon_scan_packed gnomon_scan_packed_in(const gnomon_search *s, int64_t places,
     return p;
 }
 
-/* Whether the piece is packed once for all chunks, which takes memory: a part of the limit. */
+/* How many points can be packed once for all chunks, which takes memory: a part of the limit. */
+static double rows_once(const scan *c)
+{
+    if (c->bits || c->direct || c->width == 32 || c->lists != NULL) return INFINITY;
+    const double each = (double)gnomon_scan_packed_bytes(c->s, LANES) / LANES;
+    return (double)gnomon_memory_limit(c->s->ctx) / 8 / each;
+}
+
 static bool packs_once(const scan *c)
 {
-    if (c->bits || c->direct || c->width == 32 || c->chunks == 1 || c->lists != NULL) return false;
-    return gnomon_scan_packed_bytes(c->s, c->count) < gnomon_memory_limit(c->s->ctx) / 8;
+    const double most = rows_once(c);
+    return most < INFINITY && c->chunks > 1 && (double)c->count < most;
 }
 
 /* The rank in the sample, of every SAMPLED-th point, that hardly ever is one of the k nearest of
@@ -991,30 +1001,49 @@ static int64_t rank_in_sample(int64_t k)
     return (int64_t)ceil(mean + 4 * sqrt(mean) + 3);
 }
 
-/* Chunks of queries and ranges of points that keep all threads at work. */
-static void cut(scan *c)
+typedef struct division {
+    int64_t chunk, chunks; /* queries */
+    int64_t ranges;        /* of points, at most */
+    bool in_task;
+} division;
+
+/* Chunks of so many queries and ranges of points that keep all threads at work. */
+static division divide(const scan *c, int64_t queries)
 {
     const int64_t threads = gnomon_context_threads(c->s->ctx);
-    const int64_t enough = 192;
+    const int64_t enough = 192, few = 48, most_ranges = gnomon_max(c->count / LEAST_ROWS, 1);
     const int64_t most_queries = c->width == 8 ? 2 * CHUNK : CHUNK;
-    int64_t chunks = (c->queries + most_queries - 1) / most_queries;
+    division d;
+    int64_t chunks = gnomon_ceil_div(queries, most_queries);
     if (c->lists != NULL) /* so that many of a chunk ask for a list */
-        chunks = gnomon_min(threads, gnomon_ceil_div(c->queries, 48));
+        chunks = gnomon_min(threads, gnomon_ceil_div(queries, few));
     else if (c->ranged)
-        chunks = (c->queries + RANGED_CHUNK - 1) / RANGED_CHUNK;
-    else if (c->queries >= enough * threads)
+        chunks = gnomon_ceil_div(queries, RANGED_CHUNK);
+    else if (queries >= enough * threads)
         chunks = gnomon_round_up(chunks, threads);
     else
-        chunks = (c->queries + enough - 1) / enough;
-    c->chunk = (c->queries + chunks - 1) / chunks;
-    if (c->chunk > 48) c->chunk = gnomon_round_up(c->chunk, 24);
-    c->chunks = (c->queries + c->chunk - 1) / c->chunk;
-    int64_t ranges = threads == 1 ? 1 : (2 * threads + c->chunks - 1) / c->chunks;
-    if (c->chunks >= (c->ranged ? 4 : 1) * threads || c->lists != NULL) ranges = 1;
-    const int64_t most = c->count / LEAST_ROWS > 0 ? c->count / LEAST_ROWS : 1;
-    if (ranges > most) ranges = most;
-    c->range = gnomon_round_up((c->count + ranges - 1) / ranges, LANES);
-    c->ranges = (c->count + c->range - 1) / c->range;
+        chunks = gnomon_ceil_div(queries, enough);
+    if (c->lists == NULL && threads > 1) /* few points have few ranges */
+        chunks = gnomon_max(chunks,
+                            gnomon_min(3 * threads / most_ranges, gnomon_ceil_div(queries, few)));
+    d.chunk = gnomon_ceil_div(queries, chunks);
+    if (d.chunk > few) d.chunk = gnomon_round_up(d.chunk, 24);
+    d.chunks = gnomon_ceil_div(queries, d.chunk);
+    d.ranges = threads == 1 ? 1 : gnomon_ceil_div(2 * threads, d.chunks);
+    if (d.chunks >= (c->ranged ? 4 : 1) * threads || c->lists != NULL) d.ranges = 1;
+    d.ranges = gnomon_min(d.ranges, most_ranges);
+    d.in_task = d.ranges == 1 && d.chunks > threads;
+    return d;
+}
+
+static void cut(scan *c)
+{
+    const division d = divide(c, c->queries);
+    c->chunk = d.chunk;
+    c->chunks = d.chunks;
+    c->in_task = d.in_task;
+    c->range = gnomon_round_up(gnomon_ceil_div(c->count, d.ranges), LANES);
+    c->ranges = gnomon_ceil_div(c->count, c->range);
     if (c->bits) {
         c->block = BLOCK_FLOATS / 2 / c->steps;
     } else if (c->direct) {
@@ -1076,6 +1105,9 @@ static gnomon_status reserve_workers(scan *c)
         if (c->room > 0)
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->ranges, c->room), sizeof *own->values,
                                     "scores", &own->values));
+        if (c->in_task)
+            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->chunk, c->room), sizeof *own->survivors,
+                                    "survivors", &own->survivors));
         if (c->s->options.k > 0) {
             const int64_t found = gnomon_plus(gnomon_times(c->ranges, c->room), c->s->options.k);
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, found), sizeof *own->found, "candidates",
@@ -1127,8 +1159,10 @@ static gnomon_status reserve(scan *c)
     }
     GNOMON_TRY(gnomon_alloc(ctx, c->queries, sizeof *c->facts, "facts of queries", &c->facts));
     GNOMON_TRY(gnomon_alloc_zero(ctx, filters, sizeof *c->filters, "filters", &c->filters));
-    GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *c->survivors, "survivors", &c->survivors));
-    gnomon_expect_use(ctx, c->survivors, gnomon_times(places, (int64_t)sizeof *c->survivors));
+    if (!c->in_task) {
+        GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *c->survivors, "survivors", &c->survivors));
+        gnomon_expect_use(ctx, c->survivors, gnomon_times(places, (int64_t)sizeof *c->survivors));
+    }
     GNOMON_TRY(gnomon_alloc_zero(ctx, tasks, sizeof *c->places, "tasks", &c->places));
     if (c->bits)
         GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(c->queries, c->steps), sizeof *c->words,
@@ -1172,6 +1206,7 @@ static void release(scan *c)
         gnomon_free(ctx, own->at);
         gnomon_free(ctx, own->later);
         gnomon_free(ctx, own->aside);
+        gnomon_free(ctx, own->survivors);
         gnomon_free(ctx, own->words);
         gnomon_free(ctx, own->packed);
         gnomon_free(ctx, own->f64);
@@ -1262,7 +1297,7 @@ static void prepare(void *arg, int64_t task, int number)
     for (int64_t r = 0; r < c->ranges; r++) {
         gnomon_filter *filter = &c->filters[r * c->queries + task];
         *filter = first;
-        filter->kept = c->survivors + (r * c->queries + task) * c->room;
+        if (!c->in_task) filter->kept = c->survivors + (r * c->queries + task) * c->room;
     }
     if (s->options.k == 0 || c->direct) return;
     worker w = {.c = c, .query = task, .nearest = s->nearest + query, .whole = c->was_whole};
@@ -1408,19 +1443,27 @@ static gnomon_status run(scan *c)
     return c->s->reach == NULL ? tell_refused(c) : GNOMON_OK;
 }
 
-/* How many queries may be held at a time. */
-static int64_t group_of(const gnomon_search *s, const scan *like, int64_t rows)
+/* How many queries may be held at a time: fewer are divided into more ranges. */
+static int64_t group_of(const gnomon_search *s, const scan *like)
 {
-    const int64_t k = s->options.k < rows ? s->options.k : rows;
-    const int64_t ranged = like->ranged ? 4 * RANGED_CHUNK * gnomon_context_threads(s->ctx) : CHUNK;
-    const double ranges = s->count < ranged ? 2.0 * gnomon_context_threads(s->ctx) : 1;
-    double each = (double)like->ld * 4 + sizeof(gnomon_filter_query);
-    each +=
-        ranges * (sizeof(gnomon_filter) + (double)(2 * k + MOST_ROOM) * sizeof(gnomon_survivor));
-    if (ranges > 1) each += ranges * (double)s->options.k * sizeof(gnomon_ranked);
-    const double fit = (double)gnomon_memory_limit(s->ctx) / 2 / each;
-    if (fit >= (double)s->count) return s->count;
-    return fit < 6 ? gnomon_min(6, s->count) : (int64_t)fit;
+    enum { LEAST = 6 };
+    const int64_t k = gnomon_min(s->options.k, like->count);
+    const double limit = (double)gnomon_memory_limit(s->ctx) / 2;
+    const double survivors = (double)(2 * k + MOST_ROOM) * sizeof(gnomon_survivor);
+    int64_t group = s->count;
+    while (group > LEAST) {
+        const division d = divide(like, group);
+        const double ranges = (double)d.ranges;
+        const int64_t working = d.chunk * gnomon_context_threads(s->ctx);
+        double each = (double)like->ld * 4 + sizeof(gnomon_filter_query);
+        each += ranges * sizeof(gnomon_filter);
+        if (d.ranges > 1) each += ranges * (double)s->options.k * sizeof(gnomon_ranked);
+        const double held = d.in_task ? (double)working : ranges * (double)group;
+        if ((double)group * each + held * survivors <= limit) break;
+        const double fit = limit / (each + ranges * survivors);
+        group = gnomon_min(group - 1, gnomon_max((int64_t)fit, LEAST));
+    }
+    return group;
 }
 
 /* All pieces, for the queries from 'query' on. */
@@ -1484,9 +1527,11 @@ static gnomon_status scan_again(const scan *like, int64_t query, int64_t queries
 static gnomon_status scan_groups(const scan *like)
 {
     gnomon_search *s = like->s;
-    const int64_t group = group_of(s, like, like->count);
-    const double work = like->width == 8 ? quads_work : piece_work;
-    const double some = work / ((double)group * (double)(like->steps + 8));
+    const int64_t group = group_of(s, like);
+    const double threads = gnomon_context_threads(s->ctx);
+    const double work = threads * (like->width == 8 ? quads_work : piece_work);
+    double some = work / ((double)group * (double)(like->steps + 8));
+    if (divide(like, group).chunks > 1) some = fmin(some, rows_once(like));
     int64_t piece = some < 8192 ? 8192 : some > 0x1p30 ? (int64_t)1 << 30 : (int64_t)some;
     if (s->rows > 0) piece = s->rows;
     if (like->lists != NULL) piece = like->count;

@@ -35,8 +35,10 @@ static gnomon_status copy_dense(gnomon_context *ctx, const gnomon_matrix *m,
     out->dense = gnomon_matrix_rowmajor(to, m->dtype, out->count, m->cols);
     for (int64_t i = 0; i < out->count; i++) {
         const char *from = gnomon_row_at(m, out->rows[i]);
-        for (int64_t j = 0; j < m->cols; j++, to += size)
-            memcpy(to, from + j * m->col_stride * size, (size_t)size);
+        if (m->col_stride == 1 && m->cols > 0) memcpy(to, from, (size_t)(m->cols * size));
+        for (int64_t j = 0; j < m->cols && m->col_stride != 1; j++)
+            memcpy(to + j * size, from + j * m->col_stride * size, (size_t)size);
+        to += m->cols * size;
     }
     out->points.dense = &out->dense;
     return GNOMON_OK;
