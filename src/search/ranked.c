@@ -124,53 +124,82 @@ void gnomon_ranked_sort(gnomon_ranked *points, int64_t count)
     sort_finely(points, count);
 }
 
-/* Buckets of equal widths from the least key to the largest: those after the last one wanted are
- * left out. Keys of neighbours crowd at the far end, where more buckets than points still leave few
- * in each: the insertion that ends it would else wait for branches that nothing foretells. */
-int64_t gnomon_ranked_first(gnomon_ranked *points, int64_t count, int64_t most,
-                            gnomon_ranked *spare, uint32_t *counts)
+/* What keys are sorted by: their place between the least and the largest, in two digits, with their
+ * number below. */
+enum { DIGIT = 10, DIGITS = 1 << DIGIT, PLACES = 1 << 2 * DIGIT };
+
+static void sort_by_digit(const uint64_t *from, int64_t count, int shift, uint32_t *places,
+                          uint64_t *to)
 {
-    enum { SHORT = 64, EACH = GNOMON_RANKED_BUCKETS };
-    double least = HUGE_VAL, largest = -HUGE_VAL;
-    bool numbers = true;
-    for (int64_t i = 0; i < count; i++) {
-        least = points[i].key < least ? points[i].key : least;
-        largest = points[i].key > largest ? points[i].key : largest;
-        numbers &= points[i].key == points[i].key;
+    uint32_t before = 0;
+    for (int d = 0; d < DIGITS; d++) {
+        const uint32_t here = places[d];
+        places[d] = before;
+        before += here;
     }
-    const double by = (double)(EACH * count - 1) / (largest - least);
-    /* keys that overflow, or are all alike; one that is not a number has no bucket */
+    for (int64_t i = 0; i < count; i++)
+        to[places[from[i] >> shift & (DIGITS - 1)]++] = from[i];
+}
+
+/* The least and the largest key; false where one is not a number. */
+static bool range_of(const gnomon_ranked *points, int64_t count, double *least, double *largest)
+{
+    enum { CHAINS = 4 }; /* side by side: one alone waits for itself */
+    double low[CHAINS], high[CHAINS];
+    bool numbers = true;
+    for (int c = 0; c < CHAINS; c++)
+        low[c] = high[c] = points[0].key;
+    for (int64_t i = 0; i < count; i += CHAINS) {
+        for (int c = 0; c < CHAINS; c++) {
+            const double key = points[i + c < count ? i + c : i].key;
+            low[c] = key < low[c] ? key : low[c];
+            high[c] = key > high[c] ? key : high[c];
+            numbers &= key == key;
+        }
+    }
+    *least = fmin(fmin(low[0], low[1]), fmin(low[2], low[3]));
+    *largest = fmax(fmax(high[0], high[1]), fmax(high[2], high[3]));
+    return numbers;
+}
+
+/* By a radix sort, which no branch that nothing foretells slows down: few points share a place, and
+ * an insertion puts those in order. */
+int64_t gnomon_ranked_first(const gnomon_ranked *points, int64_t count, int64_t most,
+                            uint64_t *spare, gnomon_ranked *out)
+{
+    enum { SHORT = 64 };
+    double least = 0, largest = 0;
+    const bool numbers = count > 0 && range_of(points, count, &least, &largest);
+    const double by = (PLACES - 1) / (largest - least);
+    /* keys that overflow, or are all alike; one that is not a number has no place */
     const bool apart = numbers && largest > least && largest - least < HUGE_VAL && by < HUGE_VAL;
-    if (count < SHORT || count > UINT32_MAX / EACH || !apart) {
-        gnomon_ranked_sort(points, count);
+    if (count < SHORT || count > UINT32_MAX || !apart) {
+        memcpy(out, points, (size_t)count * sizeof *out);
+        gnomon_ranked_sort(out, count);
         return count < most ? count : most;
     }
-    memset(counts, 0, (size_t)(EACH * count) * sizeof *counts);
-    for (int64_t i = 0; i < count; i++)
-        counts[(uint32_t)((points[i].key - least) * by)]++;
-    uint32_t before = 0, crowd = 0;
-    int64_t buckets = 0;
-    for (; buckets < EACH * count && before < most; buckets++) {
-        const uint32_t here = counts[buckets];
-        counts[buckets] = before;
-        before += here;
-        crowd = here > crowd ? here : crowd;
-    }
-    /* the others in any order behind them: a branch would be mispredicted */
-    uint32_t others = before;
-    memcpy(spare, points, (size_t)count * sizeof *spare);
+    uint32_t places[2][DIGITS] = {0};
+    uint64_t *other = spare + count;
     for (int64_t i = 0; i < count; i++) {
-        const uint32_t bucket = (uint32_t)((spare[i].key - least) * by);
-        uint32_t *place = bucket < buckets ? &counts[bucket] : &others;
-        points[(*place)++] = spare[i];
+        const uint32_t place = (uint32_t)((points[i].key - least) * by);
+        spare[i] = (uint64_t)place << 32 | (uint64_t)i;
+        places[0][place & (DIGITS - 1)]++;
+        places[1][place >> DIGIT]++;
     }
-    uint32_t begin = 0;
-    for (int64_t b = 0; b < buckets && crowd > FEW; b++) {
-        sort_roughly(points + begin, counts[b] - begin, depth_of(counts[b] - begin));
-        begin = counts[b];
+    sort_by_digit(spare, count, 32, places[0], other);
+    sort_by_digit(other, count, 32 + DIGIT, places[1], spare);
+    int64_t some = count < most ? count : most;
+    while (some < count && spare[some] >> 32 == spare[some - 1] >> 32)
+        some++;
+    for (int64_t i = 0, begin = 0; i < some; i++) {
+        out[i] = points[(uint32_t)spare[i]];
+        if (i + 1 < some && spare[i + 1] >> 32 == spare[i] >> 32) continue;
+        const int64_t alike = i + 1 - begin;
+        if (alike > FEW) sort_roughly(out + begin, alike, depth_of(alike));
+        begin = i + 1;
     }
-    sort_finely(points, before);
-    return before < most ? before : most;
+    sort_finely(out, some);
+    return some < most ? some : most;
 }
 
 /* Those above the pivot (or, with 'equal', those that are it) to the front; how many. No branch
@@ -210,15 +239,31 @@ float gnomon_rank_largest(float *values, int64_t count, int64_t rank)
 
 float gnomon_rank_about(float *values, int64_t count, int64_t rank)
 {
-    enum { SAMPLE = 256, SPARE = 12 }; /* three halves of what such a sample is off by, at most */
-    float sample[SAMPLE];
-    const int64_t place = rank * SAMPLE / count + SPARE;
-    if (count < 4 * SAMPLE || place >= SAMPLE) return gnomon_rank_largest(values, count, rank);
-    for (int64_t i = 0; i < SAMPLE; i++)
-        sample[i] = values[i * (count / SAMPLE)];
-    const float about = gnomon_rank_largest(sample, SAMPLE, place);
-    int64_t reach = 0;
+    enum { LEAST = 128, BUCKETS = 512, CHAINS = 4 };
+    float low[CHAINS], high[CHAINS];
+    if (count < LEAST || count > UINT32_MAX) return gnomon_rank_largest(values, count, rank);
+    for (int c = 0; c < CHAINS; c++)
+        low[c] = high[c] = values[0];
+    for (int64_t i = 0; i < count; i += CHAINS) {
+        for (int c = 0; c < CHAINS; c++) {
+            const float value = values[i + c < count ? i + c : i];
+            low[c] = value < low[c] ? value : low[c];
+            high[c] = value > high[c] ? value : high[c];
+        }
+    }
+    const float least = fminf(fminf(low[0], low[1]), fminf(low[2], low[3]));
+    const float range = fmaxf(fmaxf(high[0], high[1]), fmaxf(high[2], high[3])) - least;
+    const float by = BUCKETS * (1 - 0x1p-20f) / range;
+    if (!(range < HUGE_VALF && by < HUGE_VALF)) return gnomon_rank_largest(values, count, rank);
+    uint32_t counts[BUCKETS] = {0};
     for (int64_t i = 0; i < count; i++)
-        reach += values[i] >= about;
-    return reach >= rank ? about : gnomon_rank_largest(values, count, rank);
+        counts[(uint32_t)((values[i] - least) * by)]++;
+    int bucket = BUCKETS;
+    int64_t reach = 0;
+    for (; reach < rank; reach += counts[bucket])
+        bucket--;
+    if (reach - rank > count / 16) return gnomon_rank_largest(values, count, rank); /* a crowd */
+    /* less than where the bucket begins, by more than what rounding takes */
+    const float begin = least + range * ((float)bucket / BUCKETS - 0x1p-18f);
+    return begin - fabsf(begin) * 0x1p-22f;
 }

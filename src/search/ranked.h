@@ -36,16 +36,15 @@ void gnomon_nearest_offer(gnomon_nearest *nearest, gnomon_ranked point);
 /* Into the order of answers. Heaps of other data are of no use after that. */
 void gnomon_ranked_sort(gnomon_ranked *points, int64_t count);
 
-/* The same of the 'most' first in that order, whose number it returns; the others are lost. For
- * numbers that lie close, as candidates' do. spare: room for count; counts: for so many times as
- * many. */
-enum { GNOMON_RANKED_BUCKETS = 4 };
-int64_t gnomon_ranked_first(gnomon_ranked *points, int64_t count, int64_t most,
-                            gnomon_ranked *spare, uint32_t *counts);
+/* Brings the 'most' first in that order into 'out', and tells how many they are: for numbers that
+ * lie close, as candidates' do. spare: room for twice count; out: for count. */
+int64_t gnomon_ranked_first(const gnomon_ranked *points, int64_t count, int64_t most,
+                            uint64_t *spare, gnomon_ranked *out);
 
 /* The rank-th largest of count numbers (rank from 1), none of them NaN; they change places. */
 float gnomon_rank_largest(float *values, int64_t count, int64_t rank);
-/* One of them that 'rank' are not below, and few more than that where they are many: faster. */
+/* A number that 'rank' of them are not below, and few more than that where they are many: faster.
+ */
 float gnomon_rank_about(float *values, int64_t count, int64_t rank);
 
 typedef struct gnomon_hit {

@@ -111,8 +111,8 @@ typedef struct progress {
 /* A worker's. */
 typedef struct scratch {
     float *tiles, *sums, *bias, *values;
-    gnomon_ranked *found; /* k nearest: room for a query's candidates and k, twice */
-    uint32_t *counts;     /* GNOMON_RANKED_BUCKETS times as many as of one */
+    gnomon_ranked *found, *sorted; /* k nearest: room for a query's candidates and k */
+    uint64_t *spare;               /* twice that */
     gnomon_blur *blurs;
     double *squares, *dots, *f64;
     int32_t *at;    /* a chunk's queries: the next candidate */
@@ -319,9 +319,10 @@ static void join_found(worker *w, int64_t q, gnomon_ranked *found, int64_t count
     gnomon_nearest *n = &w->nearest[q];
     memcpy(found + count, n->heap, (size_t)n->count * sizeof *found);
     count += n->count;
-    n->count = gnomon_ranked_first(found, count, n->k, found + count, w->own->counts);
+    gnomon_ranked *sorted = w->own->sorted;
+    n->count = gnomon_ranked_first(found, count, n->k, w->own->spare, sorted);
     for (int64_t i = 0; i < n->count; i++) /* the farthest first: a heap too */
-        n->heap[i] = found[n->count - 1 - i];
+        n->heap[i] = sorted[n->count - 1 - i];
 }
 
 /* ---- the candidates left in the end ---- */
@@ -339,10 +340,10 @@ static int64_t scores_of(worker *w, int64_t q, float share, int64_t count)
     return count;
 }
 
-/* Shares of the bounds' width. Scores err by much less than their bounds tell, most of them: the
- * k-th largest score less a part of its bound is a limit that the k nearest hardly ever miss. It is
- * confirmed afterwards, by the k-th key. */
-static const float guessed_share = 0.375F, expected_share = 0.25F;
+/* A share of the bounds' width. Scores err by much less than their bounds tell, most of them, and
+ * as often up as down: the k-th largest score less a small part of its bound is a limit that the k
+ * nearest hardly ever miss. It is confirmed afterwards, by the k-th key. */
+static const float likely_share = 0.4375F;
 
 /* Whether scores are those of the keys, without an error. */
 static bool tells_all(const worker *w, int64_t q)
@@ -747,30 +748,57 @@ static void scan_direct(worker *w, int64_t place, int64_t end, int number)
     }
 }
 
+/* Memory that will be read soon. */
+static void fetch(const void *from, int64_t bytes)
+{
+    enum { LINE = 64 };
+    for (int64_t line = 0; line < bytes; line += LINE)
+        __builtin_prefetch((const char *)from + line);
+}
+
 /* Candidates of all queries by blocks of rows that stay in the second cache: each query has some in
  * every block. */
 static void verify_by_rows(worker *w, int64_t rows)
 {
+    enum { AHEAD = 2, BYTES = 256 };
     const scan *c = w->c;
     for (int64_t q = 0; q < w->count; q++)
         w->own->at[q] = 0;
+    const int64_t apart = c->base->row_stride * (int64_t)gnomon_dtype_size(c->base->dtype);
     for (int64_t end = rows; end - rows < c->count; end += rows) {
+        /* of the next block each query's turn fetches a share */
+        const int64_t share = gnomon_min(rows, c->count - end) * apart / w->count;
         for (int64_t q = 0; q < w->count; q++) {
+            if (c->rows == NULL && share > 0)
+                fetch((const char *)c->base->data + end * apart + q * share, share);
             const gnomon_filter *filter = &w->filters[q];
             gnomon_survivor *kept = filter->kept + w->own->at[q];
-            int32_t count = 0;
             const int32_t left = filter->count - w->own->at[q];
+            if (q + AHEAD < w->count)
+                fetch(w->filters[q + AHEAD].kept + w->own->at[q + AHEAD], BYTES);
+            int32_t count = 0;
             while (count < left && kept[count].row < end)
                 count++;
             if (count == 0) continue;
-            gnomon_ranked *found = w->own->found;
-            keys_of(w, asked(w, q), kept, count, found);
-            /* the number takes the place of the bounds, which have served */
-            for (int32_t i = 0; i < count; i++)
-                memcpy(&kept[i].low, &found[i].key, sizeof found[i].key);
+            const gnomon_query query = asked(w, q);
             w->own->at[q] += count;
+            while (count > 0) {
+                const int32_t some = count < GNOMON_KEYS ? count : GNOMON_KEYS;
+                int64_t at[GNOMON_KEYS];
+                double keys[GNOMON_KEYS];
+                for (int32_t i = 0; i < some; i++)
+                    at[i] = row_of(c, kept[i].row);
+                gnomon_exact_keys(c->s, query, c->base, at, some, keys);
+                /* the number takes the place of the bounds, which have served */
+                for (int32_t i = 0; i < some; i++)
+                    memcpy(&kept[i].low, &keys[i], sizeof keys[i]);
+                kept += some;
+                count -= some;
+            }
         }
     }
+    for (int64_t q = 0; q < w->count; q++)
+        w->verified += w->own->at[q];
 }
 
 /* The answers of a range that is all: what is left of the candidates is verified. */
@@ -786,12 +814,12 @@ static void verify_all(worker *w)
         if (w->filters[q].count > k && tells_all(w, q)) {
             shrink(w, q, true);
         } else if (w->filters[q].count > k) {
-            const int64_t count = scores_of(w, q, guessed_share, 0);
-            w->own->later[q] = set_aside(w, q, gnomon_rank_largest(w->own->values, count, k));
+            const int64_t count = scores_of(w, q, likely_share, 0);
+            w->own->later[q] = set_aside(w, q, gnomon_rank_about(w->own->values, count, k));
         }
         all += w->filters[q].count;
     }
-    const bool by_rows = !c->bits && c->lists == NULL && all / w->count * rows / c->count >= 4;
+    const bool by_rows = !c->bits && c->lists == NULL && all / w->count * rows / c->count >= 2;
     if (by_rows) verify_by_rows(w, rows);
     for (int64_t q = 0; q < w->count; q++) {
         gnomon_filter *filter = &w->filters[q];
@@ -891,7 +919,7 @@ static void scan_lists(worker *w, int number)
 static float expected_of(worker *w, int64_t count)
 {
     const int64_t k = w->c->s->options.k;
-    return count < k ? -INFINITY : gnomon_rank_largest(w->own->values, count, k);
+    return count < k ? -INFINITY : gnomon_rank_about(w->own->values, count, k);
 }
 
 static void scan_task(void *arg, int64_t task, int number)
@@ -940,7 +968,7 @@ static void scan_task(void *arg, int64_t task, int number)
         else if (s->reach != NULL)
             s->reach[c->query + w.query + q] =
                 fmaxf(nextafterf(w.filters[q].least, -INFINITY),
-                      expected_of(&w, scores_of(&w, q, expected_share, 0)));
+                      expected_of(&w, scores_of(&w, q, likely_share, 0)));
     }
     if (s->options.k > 0 && c->ranges == 1 && s->reach == NULL) verify_all(&w);
     pthread_mutex_lock(&c->lock);
@@ -1110,10 +1138,10 @@ static gnomon_status reserve_workers(scan *c)
                                     "survivors", &own->survivors));
         if (c->s->options.k > 0) {
             const int64_t found = gnomon_plus(gnomon_times(c->ranges, c->room), c->s->options.k);
-            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, found), sizeof *own->found, "candidates",
-                                    &own->found));
-            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(GNOMON_RANKED_BUCKETS, found),
-                                    sizeof *own->counts, "counts", &own->counts));
+            GNOMON_TRY(gnomon_alloc(ctx, found, sizeof *own->found, "candidates", &own->found));
+            GNOMON_TRY(gnomon_alloc(ctx, found, sizeof *own->sorted, "candidates", &own->sorted));
+            GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(2, found), sizeof *own->spare, "candidates",
+                                    &own->spare));
             GNOMON_TRY(gnomon_alloc(ctx, c->chunk, sizeof *own->at, "places", &own->at));
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_max(c->chunk, c->ranges), sizeof *own->later,
                                     "places", &own->later));
@@ -1202,7 +1230,8 @@ static void release(scan *c)
         scratch *own = &c->scratch[t];
         gnomon_free(ctx, own->values);
         gnomon_free(ctx, own->found);
-        gnomon_free(ctx, own->counts);
+        gnomon_free(ctx, own->sorted);
+        gnomon_free(ctx, own->spare);
         gnomon_free(ctx, own->at);
         gnomon_free(ctx, own->later);
         gnomon_free(ctx, own->aside);
@@ -1337,7 +1366,7 @@ static void join_ranges(void *arg, int64_t task, int number)
     int64_t count = join_scores(&w, 0);
     if (count >= k) tell_reached(&w, 0, gnomon_rank_largest(w.own->values, count, k));
     if (c->s->reach != NULL) {
-        count = join_scores(&w, expected_share);
+        count = join_scores(&w, likely_share);
         c->s->reach[c->query + task] =
             fmaxf(atomic_load(&c->reached[task]), expected_of(&w, count));
         return;
@@ -1350,7 +1379,7 @@ static void join_ranges(void *arg, int64_t task, int number)
     }
     float guess = -INFINITY;
     if (count > k && !tells_all(&w, 0))
-        guess = gnomon_rank_largest(w.own->values, join_scores(&w, guessed_share), k);
+        guess = gnomon_rank_about(w.own->values, join_scores(&w, likely_share), k);
     gnomon_filter *first = &c->filters[task];
     const gnomon_query query = asked(&w, 0);
     int64_t verified = 0;
