@@ -24,6 +24,7 @@
 #define GEMM_ROWS_f64  3
 #define GEMM_TILES_f64 1
 #define SIFT_ROWS      6
+#define SIFT_TILES     1
 #include "cpu/simd_avx2.h"
 
 #include "cpu/level.inc"

@@ -28,8 +28,9 @@
 #define GEMM_TILES_f32 2
 #define GEMM_ROWS_f64  12
 #define GEMM_TILES_f64 1
-/* the rows of a search, each one vector; gcc keeps the sums of more than 16 in memory */
-#define SIFT_ROWS 12
+/* the rows of a search, and the tiles; gcc keeps the sums of more than 16 rows in memory */
+#define SIFT_ROWS  12
+#define SIFT_TILES 2
 #include "cpu/simd_avx512.h"
 
 #include "cpu/level.inc"

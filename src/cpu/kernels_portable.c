@@ -10,6 +10,7 @@
 #define GEMM_ROWS_f64  1
 #define GEMM_TILES_f64 1
 #define SIFT_ROWS      2
+#define SIFT_TILES     1
 /* a fused multiply-add may be a call, and many instructions */
 #define SLOW_FMA 1
 #include "cpu/simd_portable.h"
