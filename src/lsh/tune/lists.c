@@ -11,11 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 24, UNBALANCED = 4, FEW = 2 };
+enum { STEPS = 26, UNBALANCED = 4, FEW = 2 };
 
 /* Numbers of lists that a query probes. */
-static const int64_t probed[STEPS] = {1,  2,  3,  4,  5,  6,  7,  8,  10,  12,  14,  16,
-                                      20, 24, 28, 32, 40, 48, 64, 96, 128, 192, 256, 384};
+static const int64_t probed[STEPS] = {1,  2,  3,  4,  5,  6,  7,  8,  10, 12,  14,  16,  20,
+                                      24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256, 384};
 
 /* One number of lists. */
 typedef struct listing {

@@ -88,7 +88,7 @@ enum {
     GNOMON_LSH_ROUNDS = 6,
     GNOMON_LSH_TRAINED_BRIEFLY = 16,
     GNOMON_LSH_BRIEF_ROUNDS = 2,
-    GNOMON_LSH_BRIEF_POINTS = 8192
+    GNOMON_LSH_BRIEF_POINTS = 4096
 };
 /* gnomon_lsh_train of points that have been checked, without the first 'skip' of the seed's order.
  */
