@@ -37,6 +37,7 @@ enum {
     LEAST_ROWS = 2048,    /* of a range */
     QUERIES = GNOMON_SIFT_QUERIES,
     RANGED_CHUNK = 2048,   /* queries of a task, where packed points are to serve many */
+    NEAR_CHUNK = 256,      /* the same where the second cache has all of them */
     RANGED_K = 64,         /* the most neighbours for that: each range finds as many */
     RANGED_EXPECTED = 256, /* the same with expected limits */
     SAMPLED = 16,          /* of so many points one is in the sample */
@@ -1035,25 +1036,26 @@ typedef struct division {
     bool in_task;
 } division;
 
-/* Chunks of so many queries and ranges of points that keep all threads at work. */
-static division divide(const scan *c, int64_t queries)
+/* Chunks of so many queries and ranges of count points that keep all threads at work. */
+static division divide(const scan *c, int64_t queries, int64_t count)
 {
     const int64_t threads = gnomon_context_threads(c->s->ctx);
-    const int64_t enough = 192, few = 48, most_ranges = gnomon_max(c->count / LEAST_ROWS, 1);
+    const int64_t enough = 192, few = 48, least = 16;
+    const int64_t most_ranges = gnomon_max(count / LEAST_ROWS, 1);
     const int64_t most_queries = c->width == 8 ? 2 * CHUNK : CHUNK;
     division d;
     int64_t chunks = gnomon_ceil_div(queries, most_queries);
     if (c->lists != NULL) /* so that many of a chunk ask for a list */
         chunks = gnomon_min(threads, gnomon_ceil_div(queries, few));
     else if (c->ranged)
-        chunks = gnomon_ceil_div(queries, RANGED_CHUNK);
+        chunks = gnomon_ceil_div(queries, most_ranges == 1 ? NEAR_CHUNK : RANGED_CHUNK);
     else if (queries >= enough * threads)
         chunks = gnomon_round_up(chunks, threads);
     else
         chunks = gnomon_ceil_div(queries, enough);
     if (c->lists == NULL && threads > 1) /* few points have few ranges */
         chunks = gnomon_max(chunks,
-                            gnomon_min(3 * threads / most_ranges, gnomon_ceil_div(queries, few)));
+                            gnomon_min(3 * threads / most_ranges, gnomon_ceil_div(queries, least)));
     d.chunk = gnomon_ceil_div(queries, chunks);
     if (d.chunk > few) d.chunk = gnomon_round_up(d.chunk, 24);
     d.chunks = gnomon_ceil_div(queries, d.chunk);
@@ -1066,7 +1068,7 @@ static division divide(const scan *c, int64_t queries)
 
 static void cut(scan *c)
 {
-    const division d = divide(c, c->queries);
+    const division d = divide(c, c->queries, c->count);
     c->chunk = d.chunk;
     c->chunks = d.chunks;
     c->in_task = d.in_task;
@@ -1168,6 +1170,16 @@ static gnomon_status reserve_workers(scan *c)
     return GNOMON_OK;
 }
 
+/* Threads write the queries; behind the last are zeros, which kernels may read. */
+static gnomon_status reserve_packed(scan *c)
+{
+    const int64_t queries = gnomon_plus(c->queries, QUERIES);
+    GNOMON_TRY(gnomon_alloc(c->s->ctx, gnomon_times(queries, c->ld), sizeof *c->packed,
+                            "centred queries", &c->packed));
+    memset(c->packed + c->queries * c->ld, 0, (size_t)(QUERIES * c->ld) * sizeof *c->packed);
+    return GNOMON_OK;
+}
+
 static gnomon_status reserve(scan *c)
 {
     gnomon_context *ctx = c->s->ctx;
@@ -1186,7 +1198,7 @@ static gnomon_status reserve(scan *c)
         c->made = gnomon_scan_packed_in(c->s, c->count, c->made_here);
     }
     GNOMON_TRY(gnomon_alloc(ctx, c->queries, sizeof *c->facts, "facts of queries", &c->facts));
-    GNOMON_TRY(gnomon_alloc_zero(ctx, filters, sizeof *c->filters, "filters", &c->filters));
+    GNOMON_TRY(gnomon_alloc(ctx, filters, sizeof *c->filters, "filters", &c->filters));
     if (!c->in_task) {
         GNOMON_TRY(gnomon_alloc(ctx, places, sizeof *c->survivors, "survivors", &c->survivors));
         gnomon_expect_use(ctx, c->survivors, gnomon_times(places, (int64_t)sizeof *c->survivors));
@@ -1196,8 +1208,7 @@ static gnomon_status reserve(scan *c)
         GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(c->queries, c->steps), sizeof *c->words,
                                      "query words", &c->words));
     else if (c->width < 32)
-        GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(gnomon_plus(c->queries, QUERIES), c->ld),
-                                     sizeof *c->packed, "centred queries", &c->packed));
+        GNOMON_TRY(reserve_packed(c));
     else if (!c->direct)
         GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->queries, c->ld), sizeof *c->centred,
                                 "centred queries", &c->centred));
@@ -1481,7 +1492,7 @@ static int64_t group_of(const gnomon_search *s, const scan *like)
     const double survivors = (double)(2 * k + MOST_ROOM) * sizeof(gnomon_survivor);
     int64_t group = s->count;
     while (group > LEAST) {
-        const division d = divide(like, group);
+        const division d = divide(like, group, like->count);
         const double ranges = (double)d.ranges;
         const int64_t working = d.chunk * gnomon_context_threads(s->ctx);
         double each = (double)like->ld * 4 + sizeof(gnomon_filter_query);
@@ -1560,7 +1571,7 @@ static gnomon_status scan_groups(const scan *like)
     const double threads = gnomon_context_threads(s->ctx);
     const double work = threads * (like->width == 8 ? quads_work : piece_work);
     double some = work / ((double)group * (double)(like->steps + 8));
-    if (divide(like, group).chunks > 1) some = fmin(some, rows_once(like));
+    if (divide(like, group, like->count).chunks > 1) some = fmin(some, rows_once(like));
     int64_t piece = some < 8192 ? 8192 : some > 0x1p30 ? (int64_t)1 << 30 : (int64_t)some;
     if (s->rows > 0) piece = s->rows;
     if (like->lists != NULL) piece = like->count;
@@ -1578,8 +1589,21 @@ static gnomon_status scan_groups(const scan *like)
 
 /* ---- expected limits ---- */
 
-/* Whether a sample first leaves less to be looked at: as many points as would come to be among the
- * k nearest so far, in points that come in no order. */
+/* How many of count points come to be among a query's k nearest so far, if they come in no order:
+ * in ranges that are at work together each has a limit of its own, later ones have theirs. Of few
+ * queries that takes less time than a sample does, which is packed first. */
+static double come_near(const scan *c, int64_t count, double k)
+{
+    enum { MANY = 512 };
+    const division d = divide(c, c->s->count, count);
+    const double ranges = c->s->count < MANY ? 1 : (double)d.ranges;
+    const double threads = gnomon_context_threads(c->s->ctx);
+    const double together = fmin(ranges, fmax(threads / (double)d.chunks, 1));
+    const double rows = (double)count / ranges;
+    return k * (together * (1 + fmax(log(rows / k), 0)) + ranges - together);
+}
+
+/* Whether a sample first leaves less to be looked at. */
 static bool pays_to_sample(const scan *like)
 {
     const gnomon_search *s = like->s;
@@ -1587,10 +1611,10 @@ static bool pays_to_sample(const scan *like)
     if (like->direct || k == 0 || sampled < LEAST_SAMPLE) return false;
     for (int64_t q = 0; q < s->count; q++)
         if (s->nearest[q].count > 0) return false;
-    const double rank = (double)rank_in_sample(k), all = (double)like->count;
+    const double rank = (double)rank_in_sample(k);
     if (rank * 4 > (double)sampled) return false;
-    const double first = rank * (1 + log((double)sampled / rank)) + rank * SAMPLED;
-    return first < 0.75 * (double)k * (1 + log(all / (double)k));
+    const double first = come_near(like, sampled, rank) + rank * SAMPLED;
+    return first < 0.75 * come_near(like, like->count, (double)k);
 }
 
 /* A score for each query that its k nearest are expected to reach: that of the k'-th nearest of a
