@@ -146,6 +146,47 @@ static gnomon_status scratch_open(gnomon_context *ctx, int64_t n, gnomon_table_s
     return GNOMON_OK;
 }
 
+/* Fills bins with those of the numbers in scratch->keys[0], bits of distances, that are finite. Of
+ * cells from the least to the largest only those that a bin begins in are put in order. */
+static void fill_bins(int64_t n, gnomon_table_scratch *scratch, distances_seen *out)
+{
+    enum { CELLS = 1 << 14 };
+    const double infinity = INFINITY;
+    uint64_t *bits = scratch->keys[0], *wanted = scratch->keys[1];
+    uint64_t none, least = UINT64_MAX, most = 0;
+    uint32_t counts[CELLS] = {0};
+    bool begins[CELLS] = {false};
+    int64_t place[BINS], count = 0, some = 0, before = 0, passed = 0, cell = 0;
+    int shift = 0;
+    memcpy(&none, &infinity, sizeof none);
+    for (int64_t i = 0; i < n; i++) {
+        if (bits[i] >= none) continue;
+        least = bits[i] < least ? bits[i] : least;
+        most = bits[i] > most ? bits[i] : most;
+        bits[count++] = bits[i];
+    }
+    memset(out->distance, 0, sizeof out->distance);
+    if (count == 0) return;
+    while ((most - least) >> shift >= CELLS)
+        shift++;
+    for (int64_t i = 0; i < count; i++)
+        counts[(bits[i] - least) >> shift]++;
+    for (int64_t b = 0; b < BINS; b++) {
+        const int64_t rank = b * count / BINS;
+        for (; rank >= before + counts[cell]; cell++) {
+            before += counts[cell];
+            passed += begins[cell] ? 0 : counts[cell];
+        }
+        begins[cell] = true;
+        place[b] = rank - passed;
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (begins[(bits[i] - least) >> shift]) wanted[some++] = bits[i];
+    gnomon_table_sort(wanted, some, 0, scratch);
+    for (int64_t b = 0; b < BINS; b++)
+        memcpy(&out->distance[b], &scratch->keys[0][place[b]], sizeof(double));
+}
+
 /* Fills bins with the distances of the sample, which the sides of 'some' may be. */
 static gnomon_status sample_distances(gnomon_join_state *some, bool sampled, distances_seen *out)
 {
@@ -161,15 +202,7 @@ static gnomon_status sample_distances(gnomon_join_state *some, bool sampled, dis
         l.bits = scratch.keys[0];
         gnomon_parallel(ctx, n, sample_row, &l);
         gnomon_verifier_close(&verifier);
-        gnomon_table_sort(l.bits, n * l.m, 0, &scratch);
-        int64_t count = n * l.m;
-        for (double last = INFINITY; count > 0 && !isfinite(last); count -= !isfinite(last))
-            memcpy(&last, &scratch.keys[0][count - 1], sizeof last);
-        for (int64_t b = 0; b < BINS; b++) {
-            out->distance[b] = 0;
-            if (count > 0)
-                memcpy(&out->distance[b], &scratch.keys[0][b * count / BINS], sizeof(double));
-        }
+        fill_bins(n * l.m, &scratch, out);
     }
     for (int side = 0; side < 2; side++) {
         gnomon_free(ctx, scratch.keys[side]);
