@@ -57,7 +57,7 @@ static double rounding(const gnomon_search *s, double peak, int most)
     return peak / most * sqrt((double)s->cols / 12);
 }
 
-enum { ASKED = 8, WIDTHS = 2 };
+enum { ASKED = 8, WIDTHS = 3 };
 
 /* The score that the k nearest of rows points reach, as the count scores of a sample tell; values:
  * room for them. The nearest of all points may lie farther out than the sample's, where points are
@@ -115,10 +115,10 @@ static void take_sample(sampling *a)
 }
 
 /* What a sample of queries and points shows of integers of at most most[i]: out of k points that
- * must pass, how many times as many do? By radius: how many of all points? peak: of base's points.
- * f64: room for ASKED points. */
-static void estimate_passing(sampling *a, double peak, const int most[WIDTHS], double *f64,
-                             double passing[WIDTHS])
+ * must pass, how many times as many do that lie up to wide[i] of the error's bound below? By
+ * radius: how many of all points? peak: of base's points. f64: room for ASKED points. */
+static void estimate_passing(sampling *a, double peak, const int most[WIDTHS],
+                             const double wide[WIDTHS], double *f64, double passing[WIDTHS])
 {
     const gnomon_search *s = a->s;
     const gnomon_matrix *base = a->base;
@@ -145,7 +145,8 @@ static void estimate_passing(sampling *a, double peak, const int most[WIDTHS], d
             const double of_points = norm[q] * rounding(s, peak, most[w]);
             const double of_query = rounding(s, top[q], most[w]);
             for (int64_t i = 0; i < count; i++)
-                passing[w] += a->scores[q][i] + 1.5 * (of_points + of_query * norms[i]) >= least[q];
+                passing[w] +=
+                    a->scores[q][i] + wide[w] * (of_points + of_query * norms[i]) >= least[q];
         }
     }
     for (int w = 0; w < WIDTHS; w++)
@@ -154,34 +155,46 @@ static void estimate_passing(sampling *a, double peak, const int most[WIDTHS], d
 }
 
 /* The bits that take a query the least time, in nanoseconds on one thread of a Zen 3 at 3 GHz: for
- * the products, and for the exact distances of what passes. most: of 16 bits; fine: those let no
- * more pass than fp32 does. */
-static int cheapest_bits(sampling *a, double peak, int most, bool fine, double *f64)
+ * the products, for keeping what may pass, and for the exact distances of what is likely to. most:
+ * of 16 bits; fine: those let no more pass than fp32 does. */
+static int cheapest_bits(gnomon_search *s, sampling *a, double peak, int most, bool fine,
+                         double *f64)
 {
-    const gnomon_search *s = a->s;
     const gnomon_matrix *base = a->base;
     const int64_t count = a->count;
     enum { FEW = 16, MANY = 64, LEAST = 64 };
-    /* of few neighbours twice as many are verified, before the limit is near them */
     const double d = (double)s->cols, k = (double)s->options.k;
-    const double each = 40 + 0.4 * d;
-    const double exact = k == 0 ? each : k < MANY ? 3 * k * each : k * each;
+    const bool few = k > 0 && k < MANY;
+    /* by blocks of rows, or one here and one there */
+    const double each = k < MANY ? 40 + 0.4 * d : 15 + 0.15 * d, keep = 30;
+    /* of few neighbours some times as many are verified, before the limit is near them */
+    const double fewest = few ? 3 : 1, early = few ? 2 : 1;
+    const double exact = k == 0 ? each : k * (fewest * each + keep);
     const double products = d * (double)base->rows;
     const gnomon_quads *quads = &s->kernels->quads;
     const double of_32 = 0.0217 * products, of_16 = 0.0135 * products;
     const double of_8 =
         (double)quads->product_ns * products + (double)quads->compare_ns * (double)base->rows;
-    const int most_of[WIDTHS] = {most, quads->most};
+    const int most_of[WIDTHS] = {most, quads->most, quads->most};
+    /* of those not likely to pass a limit is guessed; by radius there is none */
+    const double likely = k > 0 ? 1.125 : 1.5, wide[WIDTHS] = {1.5, likely, 2};
     double passing[WIDTHS];
     const int unasked = fine ? 16 : 32;
     if (s->count < FEW || count < LEAST) return unasked;
     /* the estimate takes time too */
     const double gain = (fine ? of_16 : of_32) - of_8, asking = ASKED * SAMPLE * d;
     if (k > 0 && k < MANY ? 2 * exact > gain : gain * (double)s->count < 4 * asking) return unasked;
-    estimate_passing(a, peak, most_of, f64, passing);
+    estimate_passing(a, peak, most_of, wide, f64, passing);
     if (fine && k > 0) passing[0] = 1;
     const double in_32 = of_32 + exact * (k > 0 ? 1 : passing[0]),
-                 in_16 = of_16 + exact * passing[0], in_8 = of_8 + exact * passing[1];
+                 in_16 = of_16 + exact * passing[0],
+                 in_8 = of_8 +
+                        (k > 0 ? k * (fmax(fewest, early * passing[1]) * each + passing[2] * keep)
+                               : exact * passing[1]);
+    if (k > 0) {
+        s->centre.likely = passing[1];
+        s->centre.possible = passing[2];
+    }
     return in_8 < in_16 && in_8 < in_32 ? 8 : in_16 < in_32 ? 16 : 32;
 }
 
@@ -204,7 +217,7 @@ static void choose_bits(gnomon_search *s, sampling *a, double *f64)
     }
     const double typical = sqrt(squares / (double)count);
     const bool fine = (g->whole && peak <= most) || rounding(s, peak, most) < 1e-3 * typical;
-    g->bits = cheapest_bits(a, peak, most, fine, f64);
+    g->bits = cheapest_bits(s, a, peak, most, fine, f64);
     g->most = g->bits == 8 ? s->kernels->quads.most : most;
 }
 

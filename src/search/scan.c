@@ -34,6 +34,7 @@ enum {
     FEW = 1,              /* up to so many queries fp64 alone is faster */
     ROOM = 64,            /* survivors kept beyond 2 k */
     MOST_ROOM = 256,      /* where rounding lets many pass */
+    CROWD_ROOM = 4096,    /* at most, where it lets more pass than that */
     LEAST_ROWS = 2048,    /* of a range */
     QUERIES = GNOMON_SIFT_QUERIES,
     RANGED_CHUNK = 2048,   /* queries of a task, where packed points are to serve many */
@@ -1030,6 +1031,25 @@ static int64_t rank_in_sample(int64_t k)
     return (int64_t)ceil(mean + 4 * sqrt(mean) + 3);
 }
 
+/* Survivors of a query that are kept before they are verified: of few neighbours all that may be
+ * among the nearest, and as many before the limit is near them. */
+static int64_t most_room(const gnomon_search *s, int64_t k)
+{
+    const double crowd = 2 * s->centre.possible * (double)k;
+    return gnomon_max(MOST_ROOM + 2 * k, ROOM + (int64_t)fmin(crowd, CROWD_ROOM));
+}
+
+/* The same with expected limits, of which so many are expected to pass: rounding lets others pass.
+ */
+static int64_t expected_room(const scan *c, int64_t k, int64_t passing)
+{
+    const double most = 6, share = fmin(fmax(1.5, 1.25 * c->s->centre.likely), most);
+    const double each = c->ranges == 1
+                            ? (double)passing
+                            : fmin((double)(2 * k), 2 * (double)passing / (double)c->ranges) / 1.5;
+    return ROOM + (int64_t)(share * each);
+}
+
 typedef struct division {
     int64_t chunk, chunks; /* queries */
     int64_t ranges;        /* of points, at most */
@@ -1086,13 +1106,8 @@ static void cut(scan *c)
     }
     if (c->block < LANES) c->block = LANES;
     const int64_t k = gnomon_min(c->s->options.k, c->count);
-    c->room = MOST_ROOM + 2 * k;
-    if (c->s->expected != NULL) {
-        /* more than are expected to pass: rounding lets others pass */
-        const int64_t passing = rank_in_sample(k) * SAMPLED;
-        c->room =
-            ROOM + (c->ranges == 1 ? passing * 3 / 2 : gnomon_min(2 * k, 2 * passing / c->ranges));
-    }
+    c->room = c->s->expected != NULL ? expected_room(c, k, rank_in_sample(k) * SAMPLED)
+                                     : most_room(c->s, k);
     if (c->direct) c->room = 0;
 }
 
@@ -1489,7 +1504,7 @@ static int64_t group_of(const gnomon_search *s, const scan *like)
     enum { LEAST = 6 };
     const int64_t k = gnomon_min(s->options.k, like->count);
     const double limit = (double)gnomon_memory_limit(s->ctx) / 2;
-    const double survivors = (double)(2 * k + MOST_ROOM) * sizeof(gnomon_survivor);
+    const double survivors = (double)most_room(s, k) * sizeof(gnomon_survivor);
     int64_t group = s->count;
     while (group > LEAST) {
         const division d = divide(like, group, like->count);

@@ -23,6 +23,9 @@ typedef struct gnomon_centre {
     bool whole;     /* scale is 1 and the mean's coordinates are integers */
     int bits;       /* of the filter's coordinates: 32 (fp32), or integers of 16 or 8 */
     int most;       /* the largest of those integers */
+    /* Of 8 bits, where a sample told: how many times as many points as are asked for are likely to
+     * be among the nearest by what is told of them, and how many may be; else 0. */
+    double likely, possible;
 } gnomon_centre;
 
 /* A search that a device does. */
