@@ -1734,6 +1734,7 @@ gnomon_status gnomon_scan_pack(gnomon_search *s, const gnomon_matrix *base,
     gnomon_context *ctx = s->ctx;
     scan c;
     GNOMON_TRY(begin_lists(s, base, lists, &c));
+    if (c.count == 0) return GNOMON_OK;
     c.first_id = s->base;
     c.queries = s->count;
     cut(&c);

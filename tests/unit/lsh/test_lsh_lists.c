@@ -169,6 +169,12 @@ static void kept_until_a_change(void **state)
             assert_same(&found, &wanted);
             assert_kept(index, without);
         }
+        /* and when all of them are removed, lists hold none of that block */
+        for (int64_t i = N; i < N + MORE; i++)
+            ASSERT_OK(ctx, gnomon_lsh_remove(index, &i, 1));
+        ask_anew(d, index, &wanted);
+        ask(ctx, d, index, false, &found);
+        assert_same(&found, &wanted);
         gnomon_lsh_destroy(index);
         free(d);
     }
