@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 26, UNBALANCED = 4, FEW = 2 };
+enum { STEPS = 26, UNBALANCED = 4, FEW = 2, NEIGHBOURS = 10 };
 
 /* Numbers of lists that a query probes. */
 static const int64_t probed[STEPS] = {1,  2,  3,  4,  5,  6,  7,  8,  10, 12,  14,  16,  20,
@@ -23,7 +23,9 @@ typedef struct listing {
     gnomon_shape shape;
     gnomon_hasher *hasher;
     bool briefly;
-    int32_t *near;             /* the list of each true neighbour of the asked */
+    const int64_t *offsets, *ids; /* the asked queries' true neighbours; briefly some of each */
+    int64_t *some_offsets, *some_ids;
+    int32_t *near;             /* the list of each */
     int32_t *order;            /* queries x lists: the nearest first */
     int64_t *size;             /* a list's points */
     int64_t *place;            /* of a list in a query's order */
@@ -48,7 +50,7 @@ static gnomon_status sample_lists(listing *l, int64_t neighbours)
     const int64_t behind = untrained(t) + centres * GNOMON_LSH_TRAINED_BRIEFLY;
     gnomon_some_points some;
     int32_t *list = NULL;
-    GNOMON_TRY(gnomon_some_points_with(ctx, t->points, t->asked.ids, neighbours, t->p.seed,
+    GNOMON_TRY(gnomon_some_points_with(ctx, t->points, l->ids, neighbours, t->p.seed,
                                        gnomon_min(behind, n - count), count, &some));
     gnomon_status status = gnomon_alloc(ctx, all, sizeof *list, "points' lists", &list);
     if (status == GNOMON_OK)
@@ -70,7 +72,7 @@ static gnomon_status find_lists(listing *l)
     gnomon_tuning *t = l->t;
     const gnomon_asked *a = &t->asked;
     const int64_t n = t->sizes.points, centres = l->shape.functions.centre_count;
-    const int64_t neighbours = a->offsets[a->some.count];
+    const int64_t neighbours = l->offsets[a->some.count];
     if (l->briefly) {
         GNOMON_TRY(sample_lists(l, neighbours));
     } else {
@@ -78,7 +80,7 @@ static gnomon_status find_lists(listing *l)
         for (int64_t i = 0; i < n; i++)
             l->size[t->lists[i]]++;
         for (int64_t j = 0; j < neighbours; j++)
-            l->near[j] = t->lists[a->ids[j]];
+            l->near[j] = t->lists[l->ids[j]];
     }
     return gnomon_hasher_lists(t->ctx, l->hasher, &a->some.points, 0, a->some.count, centres,
                                l->order, NULL);
@@ -88,9 +90,8 @@ static gnomon_status find_lists(listing *l)
 static void follow(listing *l, int64_t q)
 {
     const gnomon_tuning *t = l->t;
-    const gnomon_asked *a = &t->asked;
     const int64_t centres = l->shape.functions.centre_count, least = t->p.k + t->self;
-    const int64_t begin = a->offsets[q], end = a->offsets[q + 1];
+    const int64_t begin = l->offsets[q], end = l->offsets[q + 1];
     const int32_t *order = l->order + q * centres;
     int64_t candidates = 0, at = 0;
     for (int64_t c = 0; c < centres; c++)
@@ -101,7 +102,8 @@ static void follow(listing *l, int64_t q)
         int64_t found = 0;
         for (int64_t j = begin; j < end; j++)
             found += l->place[l->near[j]] < probed[s];
-        const bool few = t->p.k > 0 && candidates < least;
+        /* what some points tell of lists is no sum of them */
+        const bool few = !l->briefly && t->p.k > 0 && candidates < least;
         l->candidates[q * l->steps + s] = few ? -1 : (float)candidates;
         l->share[q * l->steps + s] =
             few || begin == end ? 1 : (float)((double)found / (double)(end - begin));
@@ -128,8 +130,8 @@ static gnomon_status measure(listing *l)
     }
     t->balanced = nearest / (double)queries * (double)l->shape.functions.centre_count <
                   UNBALANCED * (double)t->sizes.points;
-    const gnomon_lsh_trace trace = {.offsets = t->asked.offsets,
-                                    .ids = t->asked.ids,
+    const gnomon_lsh_trace trace = {.offsets = l->offsets,
+                                    .ids = l->ids,
                                     .step = probed,
                                     .steps = l->steps,
                                     .choices = 1,
@@ -141,14 +143,41 @@ static gnomon_status measure(listing *l)
                                   &t->ways);
 }
 
+/* All of a query's neighbours, or briefly some, evenly chosen, so that their rows take little
+ * memory. */
+static gnomon_status choose_neighbours(listing *l)
+{
+    const gnomon_asked *a = &l->t->asked;
+    const int64_t queries = a->some.count;
+    l->offsets = a->offsets;
+    l->ids = a->ids;
+    if (!l->briefly) return GNOMON_OK;
+    GNOMON_TRY(gnomon_alloc(l->t->ctx, queries + 1, sizeof *l->some_offsets, "neighbours",
+                            &l->some_offsets));
+    GNOMON_TRY(gnomon_alloc(l->t->ctx, gnomon_min(a->offsets[queries], queries * NEIGHBOURS),
+                            sizeof *l->some_ids, "neighbours", &l->some_ids));
+    int64_t at = 0;
+    for (int64_t q = 0; q < queries; q++) {
+        const int64_t all = a->offsets[q + 1] - a->offsets[q], some = gnomon_min(all, NEIGHBOURS);
+        l->some_offsets[q] = at;
+        for (int64_t i = 0; i < some; i++)
+            l->some_ids[at++] = a->ids[a->offsets[q] + (2 * i + 1) * all / (2 * some)];
+    }
+    l->some_offsets[queries] = at;
+    l->offsets = l->some_offsets;
+    l->ids = l->some_ids;
+    return GNOMON_OK;
+}
+
 static gnomon_status reserve(listing *l)
 {
     gnomon_context *ctx = l->t->ctx;
     const int64_t queries = l->t->asked.some.count, centres = l->shape.functions.centre_count;
+    GNOMON_TRY(choose_neighbours(l));
     while (l->steps < STEPS && probed[l->steps] <= centres / 2)
         l->steps++;
-    GNOMON_TRY(gnomon_alloc(ctx, l->t->asked.offsets[queries], sizeof *l->near, "neighbours' lists",
-                            &l->near));
+    GNOMON_TRY(
+        gnomon_alloc(ctx, l->offsets[queries], sizeof *l->near, "neighbours' lists", &l->near));
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(queries, centres), sizeof *l->order, "lists in order",
                             &l->order));
     GNOMON_TRY(gnomon_alloc_zero(ctx, centres, sizeof *l->size, "lists", &l->size));
@@ -178,6 +207,8 @@ static gnomon_status try_lists(gnomon_tuning *t, gnomon_lsh_family family, int64
     if (status == GNOMON_OK) status = reserve(&l);
     if (status == GNOMON_OK) status = measure(&l);
     gnomon_hasher_destroy(l.hasher);
+    gnomon_free(ctx, l.some_offsets);
+    gnomon_free(ctx, l.some_ids);
     gnomon_free(ctx, l.near);
     gnomon_free(ctx, l.order);
     gnomon_free(ctx, l.size);
@@ -217,7 +248,10 @@ gnomon_status gnomon_tuning_try_lists(gnomon_tuning *t)
         GNOMON_TRY(try_lists(t, family, counts[i], true));
         const gnomon_way *way = gnomon_tuning_promised(t);
         t->ways.count = 0; /* those of centres that are trained to the end will be told */
-        if (way == NULL || !(coarse || gnomon_tuning_price(t, way) < least)) continue;
+        /* not where building them takes more than the queries do */
+        const bool built =
+            way != NULL && gnomon_lsh_share(&t->charge, 0, way->build) <= way->trial.cost;
+        if (way == NULL || !((coarse && built) || gnomon_tuning_price(t, way) < least)) continue;
         count = counts[i];
         least = gnomon_tuning_price(t, way);
         coarse = way->trial.probes < FEW;

@@ -1,6 +1,7 @@
 /* Tuning by inverted lists: which numbers of lists are tried and which is taken; the index is the
  * one that its options build; what batches keep stays within the memory that tuning was given. */
 #include "lsh/tune/tune.h"
+#include "meter.h"
 #include "project.h"
 
 static gnomon_context *ctx;
@@ -70,7 +71,7 @@ static data *make_data(int groups, uint64_t seed)
     return d;
 }
 
-static gnomon_lsh *tune(const data *d, int64_t memory, int64_t *bytes)
+static gnomon_lsh *tune_for(const data *d, int64_t memory, int64_t uses, int64_t *bytes)
 {
     gnomon_lsh_guarantee p = GNOMON_LSH_GUARANTEE_INIT;
     gnomon_lsh_tuning t = {.struct_size = sizeof t};
@@ -79,6 +80,7 @@ static gnomon_lsh *tune(const data *d, int64_t memory, int64_t *bytes)
     p.k = K;
     p.recall = 0.9;
     p.memory = memory;
+    p.uses = uses;
     p.slower = 1;
     ASSERT_OK(ctx, gnomon_lsh_tune(ctx, &p, &d->base, NULL, &index, &t));
     assert_non_null(index);
@@ -88,6 +90,11 @@ static gnomon_lsh *tune(const data *d, int64_t memory, int64_t *bytes)
         assert_int_equal(t.trials[i].centres, t.trials[0].centres);
     gnomon_lsh_tuning_free(ctx, &t);
     return index;
+}
+
+static gnomon_lsh *tune(const data *d, int64_t memory, int64_t *bytes)
+{
+    return tune_for(d, memory, 0, bytes);
 }
 
 static int64_t lists_of(const gnomon_lsh *index)
@@ -165,10 +172,54 @@ static void within_memory(void **state)
     free(d);
 }
 
+/* Few queries do not pay for the larger number, which more of them do. */
+static void the_number_follows_the_uses(void **state)
+{
+    (void)state;
+    int64_t bytes;
+    data *d = make_data(220, 3);
+    gnomon_lsh *few = tune_for(d, 0, 10, &bytes), *many = tune_for(d, 0, 10000000, &bytes);
+    assert_int_equal(lists_of(few), FEWER);
+    assert_int_equal(lists_of(many), MORE);
+    gnomon_lsh_destroy(few);
+    gnomon_lsh_destroy(many);
+    free(d);
+}
+
+/* Thousands of true neighbours of each query: their rows are not copied. */
+static void many_neighbours_take_little_memory(void **state)
+{
+    (void)state;
+    meter m = {0};
+    const gnomon_allocator a = {&m, meter_allocate, meter_release};
+    gnomon_context_options o = GNOMON_CONTEXT_OPTIONS_INIT;
+    gnomon_lsh_guarantee p = GNOMON_LSH_GUARANTEE_INIT;
+    gnomon_lsh_tuning t = {.struct_size = sizeof t};
+    gnomon_context *metered;
+    gnomon_lsh *index;
+    o.threads = 2;
+    o.memory_limit = 16 << 20;
+    o.allocator = &a;
+    assert_int_equal(gnomon_context_create(&o, &metered), GNOMON_OK);
+    data *d = make_data(220, 3);
+    p.metric = GNOMON_L2;
+    p.k = N / 3;
+    p.recall = 0.9;
+    p.slower = 1;
+    ASSERT_OK(metered, gnomon_lsh_tune(metered, &p, &d->base, NULL, &index, &t));
+    /* 256 queries' neighbours and their distances are 8 MB; their rows would be 65 */
+    assert_true(m.peak < INT64_C(40) << 20);
+    gnomon_lsh_tuning_free(metered, &t);
+    gnomon_lsh_destroy(index);
+    gnomon_context_destroy(metered);
+    free(d);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_of_lists),
-                                       cmocka_unit_test(the_number_follows_the_points),
-                                       cmocka_unit_test(within_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_lists), cmocka_unit_test(the_number_follows_the_points),
+        cmocka_unit_test(within_memory), cmocka_unit_test(the_number_follows_the_uses),
+        cmocka_unit_test(many_neighbours_take_little_memory)};
     return cmocka_run_group_tests(tests, open_context, close_context);
 }
