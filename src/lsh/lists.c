@@ -25,7 +25,7 @@ typedef struct listed {
 struct gnomon_packed_lists {
     const gnomon_search_kernels *kernels;
     gnomon_centre centre; /* whose means stand behind the blocks */
-    int64_t k;            /* the neighbours that it was estimated for */
+    int64_t k, queries;   /* the neighbours and queries that it was estimated for */
     int64_t bytes, blocks;
     listed block[];
 };
@@ -191,8 +191,11 @@ static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *
         find_lists(p);
         return GNOMON_OK;
     }
-    *kept = (gnomon_packed_lists){
-        .kernels = part->kernels, .centre = part->centre, .k = part->options.k, .bytes = bytes};
+    *kept = (gnomon_packed_lists){.kernels = part->kernels,
+                                  .centre = part->centre,
+                                  .k = part->options.k,
+                                  .queries = p->search->count,
+                                  .bytes = bytes};
     kept->centre.mean64 = (double *)(kept->block + index->block_count);
     kept->centre.mean = (float *)(kept->centre.mean64 + cols);
     memcpy(kept->centre.mean64, part->centre.mean64, (size_t)cols * sizeof *part->centre.mean64);
@@ -214,12 +217,13 @@ static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *
 enum { PACKED = 3, BEGUN = 8192 };
 
 /* Estimates the search's centre, or takes that of lists that are kept for about as many neighbours.
- */
+ * More queries may find that 8 bits pay where those that 16 were kept for did not ask. */
 static gnomon_status estimate(const gnomon_lsh *index, gnomon_search *s)
 {
     const int64_t k = s->options.k;
     for (int w = GNOMON_LISTS_WIDTHS - 1; w >= 0 && !s->centre.estimated; w--) {
         const gnomon_packed_lists *kept = atomic_load(kept_at(index, w));
+        if (w == 0 && kept != NULL && kept->queries < s->count) continue;
         if (kept != NULL && kept->kernels == s->kernels && k <= 2 * kept->k && kept->k <= 2 * k)
             return gnomon_centre_take(s, &kept->centre);
     }
