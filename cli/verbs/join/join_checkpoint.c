@@ -247,12 +247,15 @@ static int walk(cli_checkpoint *c, gnomon_join_sink sink, void *user, uint64_t *
  * was there and was removed or replaced meanwhile. */
 static int open_beside(cli_checkpoint *c, int *gone)
 {
-    struct stat file;
+    struct stat file, named;
     int state;
+    c->fd = -1;
     int code = open_plain(c, c->path, O_RDONLY, &state);
     if (code >= 0) return code;
     code = open_plain(c, c->pairs_path, O_RDWR | (state >= 0 ? 0 : O_CREAT), &c->fd);
-    *gone = state >= 0 && fstat(state, &file) == 0 && file.st_nlink == 0;
+    *gone =
+        state >= 0 && fstat(state, &file) == 0 &&
+        (lstat(c->path, &named) != 0 || file.st_dev != named.st_dev || file.st_ino != named.st_ino);
     if (state >= 0) close(state);
     return code;
 }
