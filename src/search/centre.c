@@ -69,7 +69,7 @@ static double score_of_rank(const double *scores, int64_t count, int64_t rows, i
     *rank = fmin(fmax(rint(in_sample), 1), (double)count);
     *beyond = in_sample >= 1 ? 1 : fmin(log((double)rows / (double)k) / log((double)count), 1.5);
     for (int64_t i = 0; i < count; i++)
-        values[i] = (float)scores[i];
+        values[i] = isnan(scores[i]) ? -INFINITY : (float)scores[i];
     return (double)gnomon_rank_largest(values, count, (int64_t)*rank);
 }
 

@@ -276,7 +276,6 @@ static void keys_of(worker *w, gnomon_query query, const gnomon_survivor *kept, 
     const scan *c = w->c;
     const int64_t size = (int64_t)gnomon_dtype_size(c->base->dtype);
     const int64_t ahead = c->bits ? 0 : gnomon_min(c->s->cols * size, LINES * LINE);
-    const int64_t apart = c->base->row_stride * size;
     for (int64_t from = 0; from < count; from += GNOMON_KEYS) {
         const int64_t some = gnomon_min(count - from, GNOMON_KEYS);
         int64_t rows[GNOMON_KEYS];
@@ -286,7 +285,7 @@ static void keys_of(worker *w, gnomon_query query, const gnomon_survivor *kept, 
         /* rows lie apart: later ones are fetched meanwhile */
         const int64_t first = from == 0 ? 0 : from + GNOMON_KEYS;
         for (int64_t i = first; i < gnomon_min(from + 2 * GNOMON_KEYS, count); i++) {
-            const char *row = (const char *)c->base->data + row_of(c, kept[i].row) * apart;
+            const char *row = gnomon_row_at(c->base, row_of(c, kept[i].row));
             for (int64_t line = 0; line < ahead; line += LINE)
                 __builtin_prefetch(row + line);
         }
@@ -766,13 +765,16 @@ static void verify_by_rows(worker *w, int64_t rows)
     const scan *c = w->c;
     for (int64_t q = 0; q < w->count; q++)
         w->own->at[q] = 0;
-    const int64_t apart = c->base->row_stride * (int64_t)gnomon_dtype_size(c->base->dtype);
+    /* rows that follow each other: else what lies between them would be fetched too */
+    const int64_t stride = c->base->row_stride, cols = c->s->cols;
+    const bool follow =
+        c->rows == NULL && c->base->col_stride == 1 && stride >= cols && stride / 2 <= cols;
+    const int64_t apart = follow ? stride * (int64_t)gnomon_dtype_size(c->base->dtype) : 0;
     for (int64_t end = rows; end - rows < c->count; end += rows) {
         /* of the next block each query's turn fetches a share */
         const int64_t share = gnomon_min(rows, c->count - end) * apart / w->count;
         for (int64_t q = 0; q < w->count; q++) {
-            if (c->rows == NULL && share > 0)
-                fetch((const char *)c->base->data + end * apart + q * share, share);
+            if (share > 0) fetch((const char *)c->base->data + end * apart + q * share, share);
             const gnomon_filter *filter = &w->filters[q];
             gnomon_survivor *kept = filter->kept + w->own->at[q];
             const int32_t left = filter->count - w->own->at[q];

@@ -3,7 +3,10 @@
  * itself. */
 #include "search_testing.h"
 
+#include "points/view.h"
 #include "search/state.h"
+
+#include <inttypes.h>
 
 enum { N = 700, D = 24, Q = 23, BYTES = 5, FIRST = 40 /* the queries' own points */ };
 
@@ -141,11 +144,84 @@ static void own_points_are_excluded_in_every_piece(void **state)
     drop_sides(&s);
 }
 
+/* Enough points for a sample of them to tell how many bits the filter takes. */
+enum { MANY = 20000, WIDE = 64, ASKED = 64, K = 10, LEFT = 12 };
+
+/* A column without numbers is told, also where the sample has no others; points that are filtered
+ * out may hold anything. */
+static void no_numbers(void **state)
+{
+    (void)state;
+    gnomon_context *ctx = context_of(1, 0);
+    float *x = malloc(sizeof *x * MANY * WIDE), *q = malloc(sizeof *q * ASKED * WIDE);
+    uint8_t *allowed = calloc((MANY + 7) / 8, 1);
+    assert_true(x != NULL && q != NULL && allowed != NULL);
+    uint64_t draws = 11;
+    for (int i = 0; i < MANY * WIDE; i++)
+        x[i] = i % WIDE == 3 ? NAN : (float)draw(&draws);
+    for (int i = 0; i < ASKED * WIDE; i++)
+        q[i] = (float)draw(&draws);
+    const gnomon_matrix base = gnomon_matrix_rowmajor(x, GNOMON_F32, MANY, WIDE),
+                        asked = gnomon_matrix_rowmajor(q, GNOMON_F32, ASKED, WIDE);
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    gnomon_neighbors found = {.struct_size = sizeof found};
+    o.k = K;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &base, &asked, &o, &found),
+                     GNOMON_ERROR_NONFINITE);
+    for (int i = 0; i < LEFT; i++) {
+        const int row = 7 + i * (MANY / LEFT);
+        x[row * WIDE + 3] = (float)draw(&draws);
+        allowed[row / 8] |= (uint8_t)(1 << row % 8);
+    }
+    o.filter = allowed;
+    o.filter_bits = MANY;
+    assert_int_equal(gnomon_neighbors_exact(ctx, &base, &asked, &o, &found), GNOMON_OK);
+    for (int i = 0; i < ASKED; i += 9) {
+        const gnomon_matrix one = gnomon_rows(&asked, i, 1);
+        gnomon_neighbors alone = {.struct_size = sizeof alone};
+        assert_int_equal(gnomon_neighbors_exact(ctx, &base, &one, &o, &alone), GNOMON_OK);
+        assert_memory_equal(alone.ids, found.ids + i * K, K * sizeof *alone.ids);
+        assert_memory_equal(alone.distances, found.distances + i * K, K * sizeof(double));
+        gnomon_neighbors_free(ctx, &alone);
+    }
+    gnomon_neighbors_free(ctx, &found);
+    gnomon_context_destroy(ctx);
+    free(allowed);
+    free(q);
+    free(x);
+}
+
+/* The stride of one row is never taken, however long. */
+static void one_row(void **state)
+{
+    (void)state;
+    static const int64_t strides[] = {0, -1000000, INT64_MAX, -INT64_MAX};
+    gnomon_context *ctx = context_of(2, 0);
+    sides s = make_sides();
+    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
+    const gnomon_matrix asked = gnomon_matrix_rowmajor(s.dense + D, GNOMON_F32, N - 1, D);
+    o.k = 1;
+    for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
+        gnomon_matrix base = gnomon_matrix_rowmajor(s.dense, GNOMON_F32, 1, D);
+        gnomon_neighbors found = {.struct_size = sizeof found};
+        base.row_stride = strides[i];
+        if (gnomon_neighbors_exact(ctx, &base, &asked, &o, &found) != GNOMON_OK)
+            fail_msg("stride %" PRId64 ": %s", strides[i], gnomon_last_error(ctx));
+        for (int j = 0; j < N - 1; j++)
+            assert_int_equal(found.ids[j], 0);
+        gnomon_neighbors_free(ctx, &found);
+    }
+    drop_sides(&s);
+    gnomon_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(later_pieces_of_the_base),
         cmocka_unit_test(own_points_are_excluded_in_every_piece),
+        cmocka_unit_test(no_numbers),
+        cmocka_unit_test(one_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
