@@ -191,11 +191,12 @@ static int cheapest_bits(gnomon_search *s, sampling *a, double peak, int most, b
                  in_8 = of_8 +
                         (k > 0 ? k * (fmax(fewest, early * passing[1]) * each + passing[2] * keep)
                                : exact * passing[1]);
-    if (k > 0) {
+    const int bits = in_8 < in_16 && in_8 < in_32 ? 8 : in_16 < in_32 ? 16 : 32;
+    if (k > 0 && bits == 8) {
         s->centre.likely = passing[1];
         s->centre.possible = passing[2];
     }
-    return in_8 < in_16 && in_8 < in_32 ? 8 : in_16 < in_32 ? 16 : 32;
+    return bits;
 }
 
 /* In which coordinates the filter sees: integers of 16 bits whose products 32 bits hold; of 8 bits,

@@ -1021,7 +1021,7 @@ static double rows_once(const scan *c)
 static bool packs_once(const scan *c)
 {
     const double most = rows_once(c);
-    return most < INFINITY && c->chunks > 1 && (double)c->count < most;
+    return most < INFINITY && c->chunks > 1 && (double)c->count <= most;
 }
 
 /* The rank in the sample, of every SAMPLED-th point, that hardly ever is one of the k nearest of
@@ -1043,13 +1043,18 @@ static int64_t most_room(const gnomon_search *s, int64_t k)
 
 /* The same with expected limits, of which so many are expected to pass: rounding lets others pass.
  */
-static int64_t expected_room(const scan *c, int64_t k, int64_t passing)
+static int64_t expected_room(const gnomon_search *s, int64_t k, int64_t ranges)
 {
-    const double most = 6, share = fmin(fmax(1.5, 1.25 * c->s->centre.likely), most);
-    const double each = c->ranges == 1
-                            ? (double)passing
-                            : fmin((double)(2 * k), 2 * (double)passing / (double)c->ranges) / 1.5;
+    const double passing = (double)(rank_in_sample(k) * SAMPLED);
+    const double most = 6, share = fmin(fmax(1.5, 1.25 * s->centre.likely), most);
+    const double each =
+        ranges == 1 ? passing : fmin((double)(2 * k), 2 * passing / (double)ranges) / 1.5;
     return ROOM + (int64_t)(share * each);
+}
+
+static int64_t room_of(const gnomon_search *s, int64_t k, int64_t ranges)
+{
+    return s->expected != NULL ? expected_room(s, k, ranges) : most_room(s, k);
 }
 
 typedef struct division {
@@ -1090,7 +1095,15 @@ static division divide(const scan *c, int64_t queries, int64_t count)
 
 static void cut(scan *c)
 {
-    const division d = divide(c, c->queries, c->count);
+    const int64_t k = gnomon_min(c->s->options.k, c->count);
+    division d = divide(c, c->queries, c->count);
+    /* the last queries of a large group, divided into ranges, take no more memory than the group */
+    const double room = (double)room_of(c->s, k, d.ranges) * sizeof(gnomon_survivor);
+    const double most = (double)gnomon_memory_limit(c->s->ctx) / 2 / ((double)c->queries * room);
+    if ((double)d.ranges > most) {
+        d.ranges = gnomon_max((int64_t)most, 1);
+        d.in_task = d.ranges == 1 && d.chunks > gnomon_context_threads(c->s->ctx);
+    }
     c->chunk = d.chunk;
     c->chunks = d.chunks;
     c->in_task = d.in_task;
@@ -1107,9 +1120,7 @@ static void cut(scan *c)
         c->block = BLOCK_FLOATS / (words < 16 ? 16 : words) / LANES * LANES;
     }
     if (c->block < LANES) c->block = LANES;
-    const int64_t k = gnomon_min(c->s->options.k, c->count);
-    c->room = c->s->expected != NULL ? expected_room(c, k, rank_in_sample(k) * SAMPLED)
-                                     : most_room(c->s, k);
+    c->room = room_of(c->s, k, c->ranges);
     if (c->direct) c->room = 0;
 }
 
@@ -1506,18 +1517,19 @@ static int64_t group_of(const gnomon_search *s, const scan *like)
     enum { LEAST = 6 };
     const int64_t k = gnomon_min(s->options.k, like->count);
     const double limit = (double)gnomon_memory_limit(s->ctx) / 2;
-    const double survivors = (double)most_room(s, k) * sizeof(gnomon_survivor);
     int64_t group = s->count;
     while (group > LEAST) {
         const division d = divide(like, group, like->count);
         const double ranges = (double)d.ranges;
+        const double survivors = (double)room_of(s, k, d.ranges) * sizeof(gnomon_survivor);
         const int64_t working = d.chunk * gnomon_context_threads(s->ctx);
         double each = (double)like->ld * 4 + sizeof(gnomon_filter_query);
         each += ranges * sizeof(gnomon_filter);
         if (d.ranges > 1) each += ranges * (double)s->options.k * sizeof(gnomon_ranked);
         const double held = d.in_task ? (double)working : ranges * (double)group;
         if ((double)group * each + held * survivors <= limit) break;
-        const double fit = limit / (each + ranges * survivors);
+        double fit = limit / (each + ranges * survivors);
+        if (d.in_task) fit = fmax(fit, (limit - held * survivors) / each);
         group = gnomon_min(group - 1, gnomon_max((int64_t)fit, LEAST));
     }
     return group;
