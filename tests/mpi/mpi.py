@@ -287,8 +287,6 @@ DAMAGED = ["project points.npy -k 9 -o got.npy",
 def damaged_messages():
     """A message that is damaged on its way ends all ranks."""
     tried = 0
-    for job in DAMAGED:
-        assert run([gnomon, *job.replace("got", "plain").split()]).returncode == 0, job
     for job in DAMAGED * int(os.environ.get("GNOMON_TEST_ROUNDS", 1)):
         # the first messages are those before the job; some numbers are beyond the last
         rank, number, way = int(rng.integers(0, 3)), int(150 ** rng.random()) - 1, int(rng.integers(0, 2))
@@ -307,7 +305,9 @@ def damaged_messages():
         assert any("gnomon" in line for line in said), (job, rank, number, way, got.stderr)
         # Killed as it writes, rank 0 leaves what it was writing to, which the next run removes; the last messages
         # come when the output is there, as a whole.
-        for name in left_over():
+        left = left_over()
+        assert not left or run([gnomon, *job.replace("got", "plain").split()]).returncode == 0, job
+        for name in left:
             assert name.startswith(".") or read(name) == read(name.replace("got", "plain")), (job, rank, number, way)
         clear()
     assert tried > 0
