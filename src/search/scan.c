@@ -268,14 +268,22 @@ static gnomon_query asked(const worker *w, int64_t q)
     return gnomon_query_for(c->s, c->query + w->query + q, c->base, w->own->f64);
 }
 
+/* Memory that will be read soon. */
+static void fetch(const void *from, int64_t bytes)
+{
+    enum { LINE = 64 };
+    for (int64_t line = 0; line < bytes; line += LINE)
+        __builtin_prefetch((const char *)from + line);
+}
+
 /* The keys of count of a query's candidates. */
 static void keys_of(worker *w, gnomon_query query, const gnomon_survivor *kept, int64_t count,
                     gnomon_ranked *found)
 {
-    enum { LINES = 8, LINE = 64 };
+    enum { MOST = 512 }; /* bytes of a row */
     const scan *c = w->c;
     const int64_t size = (int64_t)gnomon_dtype_size(c->base->dtype);
-    const int64_t ahead = c->bits ? 0 : gnomon_min(c->s->cols * size, LINES * LINE);
+    const int64_t ahead = c->bits ? 0 : gnomon_min(c->s->cols * size, MOST);
     for (int64_t from = 0; from < count; from += GNOMON_KEYS) {
         const int64_t some = gnomon_min(count - from, GNOMON_KEYS);
         int64_t rows[GNOMON_KEYS];
@@ -284,11 +292,8 @@ static void keys_of(worker *w, gnomon_query query, const gnomon_survivor *kept, 
             rows[i] = row_of(c, kept[from + i].row);
         /* rows lie apart: later ones are fetched meanwhile */
         const int64_t first = from == 0 ? 0 : from + GNOMON_KEYS;
-        for (int64_t i = first; i < gnomon_min(from + 2 * GNOMON_KEYS, count); i++) {
-            const char *row = gnomon_row_at(c->base, row_of(c, kept[i].row));
-            for (int64_t line = 0; line < ahead; line += LINE)
-                __builtin_prefetch(row + line);
-        }
+        for (int64_t i = first; i < gnomon_min(from + 2 * GNOMON_KEYS, count); i++)
+            fetch(gnomon_row_at(c->base, row_of(c, kept[i].row)), ahead);
         if (!c->bits) gnomon_exact_keys(c->s, query, c->base, rows, some, keys);
         for (int64_t i = 0; i < some; i++)
             found[from + i] = (gnomon_ranked){c->bits ? -(double)kept[from + i].low : keys[i],
@@ -731,9 +736,7 @@ static void scan_direct(worker *w, int64_t place, int64_t end, int number)
             const int64_t row = row_of(c, p);
             if (scan_base) {
                 /* far enough ahead for memory, where the processor's own prefetching is not */
-                const char *ahead = (const char *)gnomon_row_at(base, row) + AHEAD_BYTES;
-                for (int64_t line = 0; line < row_bytes; line += 64)
-                    __builtin_prefetch(ahead + line);
+                fetch((const char *)gnomon_row_at(base, row) + AHEAD_BYTES, row_bytes);
                 /* infinite where fp32 is too small: then nothing is known */
                 const float sum =
                     s->kernels->differences_f32(from_f32, gnomon_row_at(base, row), s->cols);
@@ -747,14 +750,6 @@ static void scan_direct(worker *w, int64_t place, int64_t end, int number)
             if (scan_base) least = gnomon_least_f32(s->cols, farthest(w, q));
         }
     }
-}
-
-/* Memory that will be read soon. */
-static void fetch(const void *from, int64_t bytes)
-{
-    enum { LINE = 64 };
-    for (int64_t line = 0; line < bytes; line += LINE)
-        __builtin_prefetch((const char *)from + line);
 }
 
 /* Candidates of all queries by blocks of rows that stay in the second cache: each query has some in
