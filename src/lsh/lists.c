@@ -177,15 +177,17 @@ static gnomon_status keep_lists(gnomon_context *ctx, placing *p, gnomon_search *
     const int64_t cols = part->cols;
     int64_t bytes = (int64_t)sizeof *kept + index->block_count * (int64_t)sizeof *kept->block +
                     cols * (int64_t)(sizeof *kept->centre.mean64 + sizeof *kept->centre.mean);
-    const int64_t fixed = bytes;
-    for (int64_t i = 0; i < index->block_count; i++) {
-        place_block(p, &index->blocks[i]);
-        bytes += listed_bytes(p, p->first[index->hasher->f.centre_count]);
-    }
+    const int64_t fixed = bytes, live = index->points - index->removed;
     int64_t room = gnomon_memory_limit(ctx) / 8;
     if (index->memory > 0)
         room =
             gnomon_min(room, index->memory - gnomon_lsh_bytes(index) - gnomon_lists_bytes(index));
+    /* at least, without a look at each point */
+    if (fixed + listed_bytes(p, live) > room) return GNOMON_OK;
+    for (int64_t i = 0; i < index->block_count; i++) {
+        place_block(p, &index->blocks[i]);
+        bytes += listed_bytes(p, p->first[index->hasher->f.centre_count]);
+    }
     if (bytes <= room) kept = gnomon_alloc_quietly(index->ctx, fixed);
     if (kept == NULL) {
         find_lists(p);
