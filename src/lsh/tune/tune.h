@@ -75,7 +75,6 @@ double gnomon_lsh_verify_cost(const gnomon_lsh_sizes *s);
 enum { GNOMON_LSH_LIST_COUNTS = 2 };
 int gnomon_lsh_list_counts(const gnomon_lsh_sizes *s, int64_t counts[GNOMON_LSH_LIST_COUNTS]);
 double gnomon_lsh_exact_cost(const gnomon_lsh_sizes *s);
-/* Of probing so many buckets with so many candidates, 'verified' of them. */
 /* Of building these tables, which a hasher's values are of. */
 double gnomon_lsh_build_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, int64_t tables);
 /* Of making codes of all points, and of finding where the k true neighbours of each of so many
@@ -100,6 +99,7 @@ gnomon_status gnomon_lsh_train_behind(gnomon_context *ctx, gnomon_lsh_family fam
 double gnomon_lsh_lists_cost(const gnomon_lsh_sizes *s);
 /* Of trying all shapes on some points. */
 double gnomon_lsh_trials_cost(const gnomon_lsh_sizes *s);
+/* Of probing so many buckets with so many candidates, 'verified' of them. */
 double gnomon_lsh_query_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double buckets,
                              double candidates, int64_t codes, double verified);
 
