@@ -39,7 +39,7 @@ static gnomon_status draw(gnomon_hosvd_work *w, gnomon_slabs *x, const int *mode
         /* Columns that there are none for are zeros, and orthonormalisation completes them. */
         GNOMON_TRY(gnomon_tall_make(w->ctx, w->f64, w->size[mode], w->columns[mode], true,
                                     "a mode's range", q));
-        gnomon_tall_place(w->ctx, &y[i], q, 0);
+        gnomon_tall_copy(w->ctx, &y[i], 0, y[i].cols, q, 0);
         GNOMON_TRY(gnomon_orthonormalise(w->ctx, q, NULL, &w->orth));
         w->out->orthonormalise_seconds += gnomon_lap(&w->clock);
     }

@@ -109,7 +109,7 @@ static gnomon_status assemble(search *s)
     GNOMON_TRY(
         gnomon_tall_make(w->ctx, w->f64, w->size[s->mode], s->columns, false, "a mode's range", q));
     for (int64_t i = 0; i < s->blocks; i++) {
-        gnomon_tall_place(w->ctx, &s->q[i], q, col);
+        gnomon_tall_copy(w->ctx, &s->q[i], 0, s->q[i].cols, q, col);
         col += s->q[i].cols;
     }
     return GNOMON_OK;

@@ -19,7 +19,7 @@ enum {
     LEAST = 64,    /* and at least */
     PARTS = 32,    /* tasks of a product where there are rows for as many */
     INVERTED = 32, /* columns of an inverse a task */
-    SIGNS = 16     /* columns of a task, a line of a cache */
+    LINE = 16      /* columns of a task, a line of a cache */
 };
 
 gnomon_status gnomon_tall_make(gnomon_context *ctx, bool f64, int64_t rows, int64_t cols, bool zero,
@@ -170,7 +170,7 @@ typedef struct blocks {
     double alpha, beta;
     const gnomon_tall *a, *out;
     const void *m;
-    int64_t col, slice;
+    int64_t slice;
     bool inverted; /* m is a triangle's inverse */
     double *scratch;
 } blocks;
@@ -349,40 +349,28 @@ gnomon_status gnomon_tall_deflate(gnomon_context *ctx, const gnomon_tall *a, con
     return status;
 }
 
-static void place_block(void *arg, int64_t task, int worker)
-{
-    (void)worker;
-    const blocks *b = arg;
-    const size_t size = gnomon_tall_size(b->a->f64);
-    const int64_t end = gnomon_min((task + 1) * b->slice, b->a->rows);
-    for (int64_t i = task * b->slice; i < end; i++)
-        memcpy((char *)gnomon_tall_row(b->out, i) + (size_t)b->col * size, gnomon_tall_row(b->a, i),
-               (size_t)b->a->cols * size);
-}
-
-void gnomon_tall_place(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out,
-                       int64_t col)
-{
-    blocks b = {.a = a, .out = out, .col = col, .slice = slice_of(a)};
-    gnomon_parallel(ctx, block_count(a), place_block, &b);
-}
+/* Columns [from, from + count) of a to those of out from 'to' on. */
+typedef struct columns {
+    const gnomon_tall *a, *out;
+    int64_t from, to, count, slice;
+} columns;
 
 static void copy_block(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const blocks *b = arg;
-    const size_t size = gnomon_tall_size(b->a->f64);
-    const int64_t end = gnomon_min((task + 1) * b->slice, b->a->rows);
-    for (int64_t i = task * b->slice; i < end; i++)
-        memcpy(gnomon_tall_row(b->out, i), (char *)gnomon_tall_row(b->a, i) + (size_t)b->col * size,
-               (size_t)b->out->cols * size);
+    const columns *c = arg;
+    const size_t size = gnomon_tall_size(c->a->f64);
+    const int64_t end = gnomon_min((task + 1) * c->slice, c->a->rows);
+    for (int64_t i = task * c->slice; i < end; i++)
+        memcpy((char *)gnomon_tall_row(c->out, i) + (size_t)c->to * size,
+               (char *)gnomon_tall_row(c->a, i) + (size_t)c->from * size, (size_t)c->count * size);
 }
 
-void gnomon_tall_columns(gnomon_context *ctx, const gnomon_tall *a, int64_t col,
-                         const gnomon_tall *out)
+void gnomon_tall_copy(gnomon_context *ctx, const gnomon_tall *a, int64_t from, int64_t count,
+                      const gnomon_tall *out, int64_t to)
 {
-    blocks b = {.a = a, .out = out, .col = col, .slice = slice_of(a)};
-    gnomon_parallel(ctx, block_count(a), copy_block, &b);
+    columns c = {a, out, from, to, count, slice_of(a)};
+    gnomon_parallel(ctx, block_count(a), copy_block, &c);
 }
 
 static void convert_block(void *arg, int64_t task, int worker)
@@ -405,40 +393,69 @@ void gnomon_tall_convert(gnomon_context *ctx, const gnomon_tall *a, const gnomon
     gnomon_parallel(ctx, block_count(a), convert_block, &b);
 }
 
-/* Few columns: one task each, scaled by the largest entry. */
+/* Each column's sum runs over the rows in order, of numbers scaled by its largest entry. */
 typedef struct lengths {
     const gnomon_tall *t;
     double *norms;
 } lengths;
 
-static double entry(const gnomon_tall *t, int64_t i, int64_t j)
-{
-    const void *row = gnomon_tall_row(t, i);
-    return t->f64 ? ((const double *)row)[j] : (double)((const float *)row)[j];
-}
+#define DEFINE_LENGTHS(name, type)                                                      \
+    static void name##_largest(const type *p, int64_t rows, int64_t ld, int64_t cols,   \
+                               double *most)                                            \
+    {                                                                                   \
+        for (int64_t i = 0; i < rows; i++) {                                            \
+            for (int64_t j = 0; j < cols; j++) {                                        \
+                const double x = fabs((double)p[i * ld + j]);                           \
+                most[j] = x <= most[j] ? most[j] : x;                                   \
+            }                                                                           \
+        }                                                                               \
+    }                                                                                   \
+                                                                                        \
+    static void name##_squares(const type *p, int64_t rows, int64_t ld, int64_t cols,   \
+                               const double *scale, const double *again, double *total) \
+    {                                                                                   \
+        for (int64_t i = 0; i < rows; i++) {                                            \
+            for (int64_t j = 0; j < cols; j++) {                                        \
+                const double x = (double)p[i * ld + j] * scale[j] * again[j];           \
+                total[j] += x * x;                                                      \
+            }                                                                           \
+        }                                                                               \
+    }
 
-static void measure_column(void *arg, int64_t j, int worker)
+DEFINE_LENGTHS(f32, float)
+DEFINE_LENGTHS(f64, double)
+
+static void measure_columns(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const lengths *l = arg;
-    double most = 0, sum = 0;
-    for (int64_t i = 0; i < l->t->rows; i++) {
-        const double x = fabs(entry(l->t, i, j));
-        if (!(x <= most)) most = x;
+    const gnomon_tall *t = l->t;
+    const int64_t col = task * LINE, cols = gnomon_min(LINE, t->cols - col);
+    const void *first = (const char *)t->data + (size_t)col * gnomon_tall_size(t->f64);
+    double most[LINE] = {0}, scale[LINE], again[LINE], total[LINE] = {0};
+    int exponents[LINE] = {0};
+    if (t->f64)
+        f64_largest(first, t->rows, t->cols, cols, most);
+    else
+        f32_largest(first, t->rows, t->cols, cols, most);
+    for (int64_t j = 0; j < cols; j++) {
+        if (most[j] > 0 && isfinite(most[j])) frexp(most[j], &exponents[j]);
+        /* 2^1074 alone is too large a number */
+        scale[j] = ldexp(1.0, -exponents[j] / 2);
+        again[j] = ldexp(1.0, -exponents[j] + exponents[j] / 2);
     }
-    int exponent = 0;
-    if (most > 0 && isfinite(most)) frexp(most, &exponent);
-    for (int64_t i = 0; i < l->t->rows; i++) {
-        const double x = ldexp(entry(l->t, i, j), -exponent);
-        sum += x * x;
-    }
-    l->norms[j] = ldexp(sqrt(sum), exponent);
+    if (t->f64)
+        f64_squares(first, t->rows, t->cols, cols, scale, again, total);
+    else
+        f32_squares(first, t->rows, t->cols, cols, scale, again, total);
+    for (int64_t j = 0; j < cols; j++)
+        l->norms[col + j] = ldexp(sqrt(total[j]), exponents[j]);
 }
 
 void gnomon_tall_norms(gnomon_context *ctx, const gnomon_tall *t, double *norms)
 {
     lengths l = {t, norms};
-    gnomon_parallel(ctx, t->cols, measure_column, &l);
+    gnomon_parallel(ctx, (t->cols + LINE - 1) / LINE, measure_columns, &l);
 }
 
 /* The first of equal entries counts. */
@@ -467,8 +484,8 @@ static void find_signs(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const flip *u = arg;
-    const int64_t col = task * SIGNS, cols = gnomon_min(SIGNS, u->t->cols - col);
-    double most[SIGNS] = {0};
+    const int64_t col = task * LINE, cols = gnomon_min(LINE, u->t->cols - col);
+    double most[LINE] = {0};
     if (u->t->f64)
         extremes_f64((const double *)u->t->data + col, u->t->rows, u->t->cols, cols, most);
     else
@@ -496,7 +513,7 @@ static void flip_block(void *arg, int64_t task, int worker)
 gnomon_status gnomon_tall_fix_signs(gnomon_context *ctx, const gnomon_tall *t, bool *down)
 {
     flip u = {t, down, slice_of(t)};
-    gnomon_parallel(ctx, (t->cols + SIGNS - 1) / SIGNS, find_signs, &u);
+    gnomon_parallel(ctx, (t->cols + LINE - 1) / LINE, find_signs, &u);
     gnomon_parallel(ctx, block_count(t), flip_block, &u);
     return GNOMON_OK;
 }

@@ -53,13 +53,9 @@ gnomon_status gnomon_tall_multiply_f64(gnomon_context *ctx, const gnomon_tall *a
 gnomon_status gnomon_tall_deflate(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *b);
 /* norms[j] = the length of column j, without overflow or underflow on the way. */
 void gnomon_tall_norms(gnomon_context *ctx, const gnomon_tall *t, double *norms);
-/* Copies a's columns to out's columns from 'col' on. */
-void gnomon_tall_place(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out,
-                       int64_t col);
-
-/* Copies a's columns from 'col' on to out. */
-void gnomon_tall_columns(gnomon_context *ctx, const gnomon_tall *a, int64_t col,
-                         const gnomon_tall *out);
+/* Copies a's columns [from, from + count) to out's from 'to' on. */
+void gnomon_tall_copy(gnomon_context *ctx, const gnomon_tall *a, int64_t from, int64_t count,
+                      const gnomon_tall *out, int64_t to);
 
 /* Copies a to out, of the same shape, between the types. */
 void gnomon_tall_convert(gnomon_context *ctx, const gnomon_tall *a, const gnomon_tall *out);

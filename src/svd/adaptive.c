@@ -96,8 +96,8 @@ static gnomon_status assemble(blocks *b)
                                 "the projected matrix", &f->bt));
     int64_t col = 0;
     for (int64_t i = 0; i < b->count; i++) {
-        gnomon_tall_place(f->ctx, &b->q[i], &f->q, col);
-        gnomon_tall_place(f->ctx, &b->bt[i], &f->bt, col);
+        gnomon_tall_copy(f->ctx, &b->q[i], 0, b->q[i].cols, &f->q, col);
+        gnomon_tall_copy(f->ctx, &b->bt[i], 0, b->bt[i].cols, &f->bt, col);
         col += b->q[i].cols;
     }
     return GNOMON_OK;

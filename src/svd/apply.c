@@ -672,33 +672,43 @@ gnomon_status gnomon_row_source_add_adjoint(gnomon_row_source *source, const gno
     return apply(source, GNOMON_STEP_ADJOINT, q, z);
 }
 
+/* What a misfit is of. */
+typedef struct misfit_of {
+    const gnomon_tall *q, *u;
+    int64_t first, end; /* of u's columns */
+    bool closely;
+} misfit_of;
+
 /* As meet, and the pass; out: NULL on the ranks that serve. */
-static gnomon_status misfit(gnomon_row_source *source, const gnomon_tall *q, const gnomon_tall *u,
-                            bool closely, const gnomon_misfit *out, gnomon_status status)
+static gnomon_status misfit(gnomon_row_source *source, const misfit_of *of,
+                            const gnomon_misfit *out, gnomon_status status)
 {
-    const int64_t numbers[6] = {q->cols, u->cols, closely};
+    const int64_t numbers[6] = {of->q->cols, of->u->cols, of->closely, of->first, of->end};
     GNOMON_TRY(gnomon_row_step_tell(source, GNOMON_STEP_MISFIT, numbers));
     GNOMON_TRY(gnomon_row_step_ready(source, status));
-    GNOMON_TRY(gnomon_row_step_rows(source, q));
-    GNOMON_TRY(gnomon_row_step_rows(source, u));
-    return gnomon_panels_misfit(source, q, u, closely, out);
+    GNOMON_TRY(gnomon_row_step_rows(source, of->q));
+    GNOMON_TRY(gnomon_row_step_rows(source, of->u));
+    return gnomon_panels_misfit(source, of->q, of->u, of->first, of->end, of->closely, out);
 }
 
 gnomon_status gnomon_row_source_misfit(gnomon_row_source *source, const gnomon_tall *q,
-                                       const gnomon_tall *u, const gnomon_misfit *out)
+                                       const gnomon_tall *u, int64_t first, int64_t end,
+                                       const gnomon_misfit *out)
 {
-    return misfit(source, q, u, gnomon_panels_misfit_is_close(source), out, GNOMON_OK);
+    const misfit_of of = {q, u, first, end, gnomon_panels_misfit_is_close(source)};
+    return misfit(source, &of, out, GNOMON_OK);
 }
 
 static gnomon_status serve_misfit(gnomon_row_source *source, const gnomon_row_step *told)
 {
     gnomon_tall q = {0}, u = {0};
+    const misfit_of of = {&q, &u, told->numbers[3], told->numbers[4], told->numbers[2] != 0};
     gnomon_status status = gnomon_tall_make(source->ctx, source->f64, source->own_rows,
                                             told->numbers[0], false, "a factor", &q);
     if (status == GNOMON_OK)
         status = gnomon_tall_make(source->ctx, source->f64, source->own_rows, told->numbers[1],
                                   false, "a factor", &u);
-    status = misfit(source, &q, &u, told->numbers[2] != 0, NULL, status);
+    status = misfit(source, &of, NULL, status);
     gnomon_tall_drop(source->ctx, &q);
     gnomon_tall_drop(source->ctx, &u);
     return status;

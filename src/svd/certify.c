@@ -34,14 +34,20 @@ static void scale_rows(bool f64, int64_t rows, int64_t cols, const double *s, vo
     }
 }
 
+/* *h = c^T g, to be freed. */
+static gnomon_status cross(gnomon_factor *f, const gnomon_tall *c, const gnomon_tall *g, void **h)
+{
+    GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(c->cols, g->cols), gnomon_tall_size(f->f64),
+                            "a product", h));
+    return gnomon_tall_cross(f->ctx, c, g, *h);
+}
+
 /* e -= b (diag(s) (c^T g)) */
 static gnomon_status subtract(gnomon_factor *f, const gnomon_tall *g, const gnomon_tall *b,
                               const double *s, const gnomon_tall *c, const gnomon_tall *e)
 {
     void *h = NULL;
-    GNOMON_TRY(gnomon_alloc(f->ctx, gnomon_times(c->cols, g->cols), gnomon_tall_size(f->f64),
-                            "a product", &h));
-    gnomon_status status = gnomon_tall_cross(f->ctx, c, g, h);
+    const gnomon_status status = cross(f, c, g, &h);
     if (status == GNOMON_OK) {
         scale_rows(f->f64, c->cols, g->cols, s, h);
         gnomon_tall_multiply(f->ctx, -1.0, b, h, 1.0, e);
@@ -58,19 +64,24 @@ gnomon_status gnomon_test_residual(gnomon_factor *f, const gnomon_tall *g, const
     return subtract(f, g, b, s, c, e);
 }
 
-/* The x < 1 with (x e^(1 - x))^(r / 2) = failure. */
-static double lower_share(int64_t r, double failure)
+/* The x with (x e^(1 - x))^(r / 2) = failure, below 1 or above. */
+static double share(int64_t r, double failure, bool above)
 {
     const double wanted = 2 * log(failure) / (double)r;
-    double low = 0, high = 1;
+    double outer = above ? 2 * (1 - wanted) : 0, inner = 1;
     for (int i = 0; i < 200; i++) {
-        const double x = 0.5 * (low + high);
+        const double x = 0.5 * (outer + inner);
         if (log(x) + 1 - x < wanted)
-            low = x;
+            outer = x;
         else
-            high = x;
+            inner = x;
     }
-    return low;
+    return outer;
+}
+
+static double lower_share(int64_t r, double failure)
+{
+    return share(r, failure, false);
 }
 
 /* What the estimate is multiplied by for the bound. */
@@ -204,88 +215,190 @@ static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *n
     return GNOMON_OK;
 }
 
-/* f->out->converged_values from squares[i], of the length of what A^T u_i (or A v_i) has beside
- * s_i v_i (s_i u_i). */
-static void count_converged(gnomon_factor *f, const double *squares)
+/* ---- converged values ---- */
+
+/* The count of converged values is that of the leading ones of which what A^T u_i (or A v_i) has
+ * beside s_i v_i (s_i u_i) is short enough in all: it ends among [begin, end), of which that is
+ * measured. 'before': the sum of squares of those before. */
+typedef struct window {
+    int64_t begin, end;
+    double before;
+} window;
+
+enum {
+    FEW = 16,    /* before 'begin' at least, else they are measured too */
+    SQUARED = 16 /* squares a task */
+};
+
+/* What of the sum that is allowed may be known by a bound alone, or by an estimate. */
+#define BOUNDED   0x1p-5
+#define ESTIMATED 0x1p-2
+
+/* Whether values have converged of which the last is s, by the sum of those squared lengths. */
+static bool has_converged(double sum, double s)
 {
-    double sum = 0;
+    return sqrt(0.5 * sum) <= GNOMON_SVD_CONVERGED * s && s > 0;
+}
+
+/* Begins the window; sums: estimates, which the real ones exceed by 'factor' at most. Below the
+ * rounding of the products the estimate counts as it is. */
+static void settle(const gnomon_factor *f, const double *sums, double factor, window *w)
+{
+    const double u = f->f64 ? 0x1p-53 : 0x1p-24, norm = f->source.norm;
+    const double rounding = (double)f->source.cols * u * u * norm * norm;
     int64_t count = 0;
-    for (; count < f->out->rank; count++) {
+    while (count < w->end && has_converged(sums[count], f->s[count]))
+        count++;
+    for (int64_t i = 0; i < count; i++) {
+        const double bound = factor * sums[i], s = f->s[gnomon_min(count, w->end - 1)];
+        const bool bounded = has_converged(bound / BOUNDED, s);
+        if (!bounded && !(bound <= rounding && has_converged(sums[i] / ESTIMATED, s))) break;
+        w->begin = i + 1;
+        w->before = bounded ? bound : sums[i];
+    }
+    if (w->begin < FEW) w->begin = 0;
+    if (w->begin == 0) w->before = 0;
+}
+
+/* h = U^T E g, but for e's 'scale': u_i^T E g is normal, and its variance is |E^T u_i|^2, which is
+ * the squared length that A^T u_i has beside s_i v_i. So the squares of h tell the sums of those as
+ * those of E g tell |E|_F, by bounds that all hold at once. sums: room for as many as singular
+ * values. */
+static window window_of(const gnomon_factor *f, const void *h, int64_t count, double scale,
+                        double *sums)
+{
+    const int64_t rank = f->out->rank;
+    const double failure = 0.5 * GNOMON_FAILURE / (double)rank;
+    const double least = 1 / share(count, failure, true);
+    window w = {0};
+    double sum = 0;
+    for (; w.end < rank; w.end++) {
+        for (int64_t j = w.end * count; j < (w.end + 1) * count; j++) {
+            const double x = f->f64 ? ((const double *)h)[j] : (double)((const float *)h)[j];
+            sum += x * x;
+        }
+        sums[w.end] = scale * scale / (double)count * sum;
+        if (!has_converged(least * sums[w.end], f->s[w.end])) break;
+    }
+    settle(f, sums, 1 / share(count, failure, false), &w);
+    return w;
+}
+
+/* f->out->converged_values; squares: of the window. */
+static void count_converged(gnomon_factor *f, const window *w, const double *squares)
+{
+    double sum = w->before;
+    int64_t count = w->begin;
+    for (; count < w->end; count++) {
         sum += squares[count];
-        if (!(sqrt(0.5 * sum) <= GNOMON_SVD_CONVERGED * f->s[count]) || f->s[count] == 0) break;
+        if (!has_converged(sum, f->s[count])) break;
     }
     f->out->converged_values = count;
 }
 
-/* squares, from d's columns from 'from' on, some of them a task. */
+/* squares, from the products' columns from 'from' on, some of them a task. */
 typedef struct squaring {
     const gnomon_factor *f;
-    const gnomon_tall *d, *vectors;
+    const window *w;
+    const gnomon_tall *products, *images;
     int64_t from;
     double *squares;
 } squaring;
 
-enum { MISFITS = 16 };
-
-static void square_misfit(void *arg, int64_t task, int worker)
+static void square_some(void *arg, int64_t task, int worker)
 {
     (void)worker;
     const squaring *m = arg;
-    const gnomon_factor *f = m->f;
-    const int64_t first = task * MISFITS, end = gnomon_min(first + MISFITS, f->out->rank);
-    for (int64_t i = 0; i < m->d->rows; i++) {
-        const char *row = gnomon_tall_row(m->d, i), *own = gnomon_tall_row(m->vectors, i);
+    const bool f64 = m->f->f64;
+    const double *s = m->f->s;
+    const int64_t first = m->w->begin + task * SQUARED,
+                  end = gnomon_min(first + SQUARED, m->w->end);
+    const int64_t from = m->from - m->w->begin;
+    for (int64_t i = 0; i < m->products->rows; i++) {
+        const char *row = gnomon_tall_row(m->products, i), *own = gnomon_tall_row(m->images, i);
         for (int64_t j = first; j < end; j++) {
-            const double x =
-                f->f64 ? ((const double *)row)[m->from + j] - f->s[j] * ((const double *)own)[j]
-                       : (double)((const float *)row)[m->from + j] -
-                             f->s[j] * (double)((const float *)own)[j];
+            const double x = f64 ? ((const double *)row)[from + j] - s[j] * ((const double *)own)[j]
+                                 : (double)((const float *)row)[from + j] -
+                                       s[j] * (double)((const float *)own)[j];
             m->squares[j] += x * x;
         }
     }
 }
 
-/* g = A^T e or e = A g ('back'), and, beside it in the same pass, the same of the singular vectors
- * of that side when they are what is not exact by itself. */
-static gnomon_status product(gnomon_factor *f, bool back, const gnomon_tall *in,
-                             const gnomon_tall *out)
+/* out = A^T in or A in ('back'), and squares from the same of the window's vectors in the same
+ * pass. */
+static gnomon_status multiply_beside(gnomon_factor *f, bool back, const gnomon_tall *in,
+                                     const gnomon_tall *out, const window *w, double *squares)
 {
     const gnomon_tall *vectors = back ? &f->u : &f->v, *images = back ? &f->v : &f->u;
-    const bool beside = back == f->of_transpose && f->out->converged_values < 0;
-    gnomon_tall both = {0}, images_of = {0};
-    double *squares = NULL;
-    if (!beside)
-        return back ? gnomon_row_source_adjoint(&f->source, in, out)
-                    : gnomon_row_source_apply(&f->source, in, out);
-    const int64_t cols = in->cols + vectors->cols;
-    GNOMON_TRY(
-        gnomon_alloc_zero(f->ctx, f->out->rank, sizeof *squares, "sums of squares", &squares));
+    const int64_t count = w->end - w->begin, cols = in->cols + count;
+    gnomon_tall both = {0}, products = {0};
     if (back && f->source.sparse && f->source.norm > 0) {
         const gnomon_misfit misfit = {out, images, f->s, squares};
-        const gnomon_status status = gnomon_row_source_misfit(&f->source, in, vectors, &misfit);
-        if (status == GNOMON_OK) count_converged(f, squares);
-        gnomon_free(f->ctx, squares);
-        return status;
+        return gnomon_row_source_misfit(&f->source, in, vectors, w->begin, w->end, &misfit);
     }
     gnomon_status status =
         gnomon_tall_make(f->ctx, f->f64, in->rows, cols, false, "test vectors", &both);
     if (status == GNOMON_OK)
-        status = gnomon_tall_make(f->ctx, f->f64, out->rows, cols, false, "residuals", &images_of);
+        status = gnomon_tall_make(f->ctx, f->f64, out->rows, cols, false, "residuals", &products);
     if (status == GNOMON_OK) {
-        gnomon_tall_place(f->ctx, in, &both, 0);
-        gnomon_tall_place(f->ctx, vectors, &both, in->cols);
-        status = back ? gnomon_row_source_adjoint(&f->source, &both, &images_of)
-                      : gnomon_row_source_apply(&f->source, &both, &images_of);
+        gnomon_tall_copy(f->ctx, in, 0, in->cols, &both, 0);
+        gnomon_tall_copy(f->ctx, vectors, w->begin, count, &both, in->cols);
+        status = back ? gnomon_row_source_adjoint(&f->source, &both, &products)
+                      : gnomon_row_source_apply(&f->source, &both, &products);
     }
     if (status == GNOMON_OK) {
-        gnomon_tall_columns(f->ctx, &images_of, 0, out);
-        squaring m = {f, &images_of, images, in->cols, squares};
-        gnomon_parallel(f->ctx, gnomon_ceil_div(f->out->rank, MISFITS), square_misfit, &m);
-        count_converged(f, squares);
+        gnomon_tall_copy(f->ctx, &products, 0, out->cols, out, 0);
+        squaring m = {f, w, &products, images, in->cols, squares};
+        gnomon_parallel(f->ctx, gnomon_ceil_div(count, SQUARED), square_some, &m);
     }
-    gnomon_free(f->ctx, squares);
     gnomon_tall_drop(f->ctx, &both);
-    gnomon_tall_drop(f->ctx, &images_of);
+    gnomon_tall_drop(f->ctx, &products);
+    return status;
+}
+
+/* out = A^T in or A in ('back'), and, beside it in the same pass, what tells how many values have
+ * converged, when it is the singular vectors of that side that are not exact by themselves. */
+static gnomon_status product(gnomon_factor *f, bool back, const gnomon_tall *in,
+                             const gnomon_tall *out, const window *w)
+{
+    double *squares = NULL;
+    const bool beside = back == f->of_transpose && f->out->converged_values < 0;
+    gnomon_status status;
+    if (!beside || w->begin == w->end) {
+        status = back ? gnomon_row_source_adjoint(&f->source, in, out)
+                      : gnomon_row_source_apply(&f->source, in, out);
+    } else {
+        GNOMON_TRY(
+            gnomon_alloc_zero(f->ctx, f->out->rank, sizeof *squares, "sums of squares", &squares));
+        status = multiply_beside(f, back, in, out, w, squares);
+    }
+    if (status == GNOMON_OK && beside) count_converged(f, w, squares);
+    gnomon_free(f->ctx, squares);
+    return status;
+}
+
+/* g = E^T e, e's columns being E times fresh test vectors, but for 'scale', where it is the first
+ * such product. */
+static gnomon_status step_back(gnomon_factor *f, const gnomon_tall *e, double scale,
+                               const gnomon_tall *g, window *w)
+{
+    void *h = NULL;
+    double *sums = NULL;
+    gnomon_status status = cross(f, &f->u, e, &h);
+    if (status == GNOMON_OK)
+        status = gnomon_alloc(f->ctx, f->out->rank, sizeof *sums, "sums of squares", &sums);
+    if (status == GNOMON_OK) {
+        if (f->of_transpose && f->out->converged_values < 0)
+            *w = window_of(f, h, e->cols, scale, sums);
+        status = product(f, true, e, g, w);
+    }
+    if (status == GNOMON_OK) {
+        scale_rows(f->f64, f->u.cols, e->cols, f->s, h);
+        gnomon_tall_multiply(f->ctx, -1.0, &f->v, h, 1.0, g);
+    }
+    gnomon_free(f->ctx, sums);
+    gnomon_free(f->ctx, h);
     return status;
 }
 
@@ -294,6 +407,7 @@ static gnomon_status steps(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e, dou
 {
     const int64_t count = e->cols;
     double *now = norms, *before = norms + count, longest;
+    window w = {0, f->out->rank, 0};
     gnomon_lengths l;
     gnomon_lengths_begin(&l, f->seen.data != NULL ? 0 : f->options.test_power);
     GNOMON_TRY(normalise(f, e, now, &longest));
@@ -302,9 +416,8 @@ static gnomon_status steps(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e, dou
         double *swapped = before;
         before = now;
         now = swapped;
-        GNOMON_TRY(product(f, true, e, g));
-        GNOMON_TRY(subtract(f, e, &f->v, f->s, &f->u, g));
-        GNOMON_TRY(product(f, false, g, e));
+        GNOMON_TRY(step_back(f, e, longest, g, &w));
+        GNOMON_TRY(product(f, false, g, e, &w));
         GNOMON_TRY(subtract(f, g, &f->u, f->s, &f->v, e));
         GNOMON_TRY(normalise(f, e, now, &longest));
         gnomon_lengths_add(&l, now, before, count);

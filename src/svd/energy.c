@@ -127,8 +127,8 @@ static gnomon_status grow(energy *e, int64_t more)
         status =
             gnomon_tall_make(f->ctx, f->f64, f->source.cols, columns, false, "the row space", &all);
         if (status == GNOMON_OK) {
-            gnomon_tall_place(f->ctx, &e->z, &all, 0);
-            gnomon_tall_place(f->ctx, &fresh, &all, e->columns);
+            gnomon_tall_copy(f->ctx, &e->z, 0, e->z.cols, &all, 0);
+            gnomon_tall_copy(f->ctx, &fresh, 0, fresh.cols, &all, e->columns);
         }
         gnomon_tall_drop(f->ctx, &fresh);
         fresh = all;

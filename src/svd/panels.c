@@ -117,16 +117,17 @@ static void give_room(const room *r, const work *w)
     }
 }
 
-/* Panels for the columns of 'in', like 'model'. */
-static int64_t cut(const panel *model, const gnomon_tall *in, panel *panels)
+/* Panels for columns [first, end) of 'in', like 'model'. */
+static int64_t cut(const panel *model, const gnomon_tall *in, int64_t first, int64_t end,
+                   panel *panels)
 {
     int64_t count = 0;
-    for (int64_t col = 0; col < in->cols; col += LANES) {
+    for (int64_t col = first; col < end; col += LANES) {
         panel *p = &panels[count++];
         *p = *model;
         p->in = in;
         p->col = col;
-        p->width = gnomon_min(LANES, in->cols - col);
+        p->width = gnomon_min(LANES, end - col);
     }
     return count;
 }
@@ -217,7 +218,7 @@ gnomon_status gnomon_panels_apply(gnomon_row_source *source, const gnomon_tall *
             correction[j] = ldexp(correction[j], -source->exponent);
     }
     const panel model = {.out = y, .f64 = source->f64, .correction = correction};
-    if (status == GNOMON_OK) all.count = cut(&model, w, all.panels);
+    if (status == GNOMON_OK) all.count = cut(&model, w, 0, w->cols, all.panels);
     status = gnomon_part_rows_run(source, apply_all, &all, y, status);
     gnomon_free(ctx, correction);
     gnomon_free(ctx, all.panels);
@@ -509,7 +510,7 @@ gnomon_status gnomon_panels_adjoint(gnomon_row_source *source, const gnomon_tall
                                         "columns of a product", &panels);
     if (status == GNOMON_OK && z != NULL) status = sum_columns(source, q, &sums);
     const panel model = {.out = z, .f64 = source->f64 || source->centered, .correction = sums};
-    if (status == GNOMON_OK) count = cut(&model, q, panels);
+    if (status == GNOMON_OK) count = cut(&model, q, 0, q->cols, panels);
     status = adjoin(source, panels, count, status);
     gnomon_free(ctx, sums);
     gnomon_free(ctx, panels);
@@ -523,14 +524,15 @@ bool gnomon_panels_misfit_is_close(const gnomon_row_source *source)
 }
 
 gnomon_status gnomon_panels_misfit(gnomon_row_source *source, const gnomon_tall *q,
-                                   const gnomon_tall *u, bool closely, const gnomon_misfit *out)
+                                   const gnomon_tall *u, int64_t first, int64_t end, bool closely,
+                                   const gnomon_misfit *out)
 {
     gnomon_context *ctx = source->ctx;
     panel *panels = NULL;
     double *q_sums = NULL, *u_sums = NULL;
     int64_t count = 0;
     gnomon_status status = gnomon_alloc(
-        ctx, gnomon_plus(gnomon_ceil_div(q->cols, LANES), gnomon_ceil_div(u->cols, LANES)),
+        ctx, gnomon_plus(gnomon_ceil_div(q->cols, LANES), gnomon_ceil_div(end - first, LANES)),
         sizeof *panels, "columns of a product", &panels);
     if (status == GNOMON_OK && out != NULL) {
         memset(out->z->data, 0,
@@ -547,8 +549,8 @@ gnomon_status gnomon_panels_misfit(gnomon_row_source *source, const gnomon_tall 
         of_u.squares = out->squares;
     }
     if (status == GNOMON_OK) {
-        count = cut(&of_q, q, panels);
-        count += cut(&of_u, u, panels + count);
+        count = cut(&of_q, q, 0, q->cols, panels);
+        count += cut(&of_u, u, first, end, panels + count);
     }
     status = adjoin(source, panels, count, status);
     gnomon_free(ctx, q_sums);

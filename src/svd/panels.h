@@ -14,8 +14,9 @@ gnomon_status gnomon_panels_apply(gnomon_row_source *source, const gnomon_tall *
 /* z += A^T q, sums in the work's type; of centred rows in fp64. */
 gnomon_status gnomon_panels_adjoint(gnomon_row_source *source, const gnomon_tall *q,
                                     const gnomon_tall *z);
-/* z = A^T q, and in the same pass squares[j] = |A^T u_j - s[j] v_j|^2 for u's columns. closely: as
- * gnomon_panels_misfit_is_close says on rank 0. */
+/* z = A^T q, and in the same pass squares[j] = |A^T u_j - s[j] v_j|^2 for u's columns [first,
+ * end).
+ * closely: as gnomon_panels_misfit_is_close says on rank 0. */
 typedef struct gnomon_misfit {
     const gnomon_tall *z, *v;
     const double *s;
@@ -23,7 +24,8 @@ typedef struct gnomon_misfit {
 } gnomon_misfit;
 bool gnomon_panels_misfit_is_close(const gnomon_row_source *source);
 gnomon_status gnomon_panels_misfit(gnomon_row_source *source, const gnomon_tall *q,
-                                   const gnomon_tall *u, bool closely, const gnomon_misfit *out);
+                                   const gnomon_tall *u, int64_t first, int64_t end, bool closely,
+                                   const gnomon_misfit *out);
 
 /* Of rows that come piece by piece, how many parts' sums are in memory at a time, those of one part
  * taking so many bytes. */

@@ -213,7 +213,8 @@ gnomon_status gnomon_row_source_adjoint_f64(gnomon_row_source *source, const gno
 /* gnomon_panels_misfit; out: svd/panels.h. */
 struct gnomon_misfit;
 gnomon_status gnomon_row_source_misfit(gnomon_row_source *source, const gnomon_tall *q,
-                                       const gnomon_tall *u, const struct gnomon_misfit *out);
+                                       const gnomon_tall *u, int64_t first, int64_t end,
+                                       const struct gnomon_misfit *out);
 
 /* *residual = |A - B C^T|_F of the scaled matrix, B: rows x s, C: cols x s. Dense sources only. */
 gnomon_status gnomon_row_source_residual(gnomon_row_source *source, const gnomon_tall *b,
