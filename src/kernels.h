@@ -235,6 +235,13 @@ typedef struct gnomon_kernels {
      * more. NaN is seen in the squares. */
     void (*figures_f32)(const float *p, int64_t count, double *squares, double *most);
     void (*figures_f64)(const double *p, int64_t count, double *squares, double *most);
+    /* out[r * ldo + c] = the sum over s < steps of a[r * lda + s] w[c * ldw + s], or += with
+     * 'onto', for so many rows and columns: as GNOMON_LANES sums of rounded products, in order,
+     * that are added in halves. */
+    void (*few_f32)(int64_t rows, int64_t cols, int64_t steps, const float *a, int64_t lda,
+                    const float *w, int64_t ldw, bool onto, float *out, int64_t ldo);
+    void (*few_f64)(int64_t rows, int64_t cols, int64_t steps, const double *a, int64_t lda,
+                    const double *w, int64_t ldw, bool onto, double *out, int64_t ldo);
     /* A row at a time, of either precision's values: GNOMON_LANES sums in fp64 of values[i]
      * z[indices[i] * stride + l], and w[indices[i] * stride + l] += values[i] y[l]. Both run over
      * i < count in order, by fused multiply-adds. 'known' of the indices may be read, count or

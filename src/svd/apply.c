@@ -96,6 +96,86 @@ static void adjoint_block(void *arg, int64_t task, int worker)
                      offset(p->in, 0, col), s, 1.0, offset(p->out, row, col), s);
 }
 
+/* ---- dense products with few columns ---- */
+
+enum {
+    FEW = 32,     /* columns at most */
+    LINES = 64,   /* of A, of a task */
+    STEPS = 4096, /* whose numbers of the other factor stay in the second cache */
+    TURNED = 1024 /* numbers of a line that a task turns */
+};
+
+/* out (lines x in.cols) = a's lines, whose numbers are adjacent, times in, or += with 'onto'. */
+typedef struct few {
+    const gnomon_kernels *kernels;
+    const void *a;
+    int64_t lines, steps, ld;
+    const gnomon_tall *in, *out;
+    bool onto;
+    void *turned; /* in's transpose */
+} few;
+
+static void turn_some(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const few *p = arg;
+    const int64_t end = gnomon_min((task + 1) * TURNED, p->steps);
+    for (int64_t i = task * TURNED; i < end; i++) {
+        const void *row = gnomon_tall_row(p->in, i);
+        for (int64_t j = 0; j < p->in->cols; j++) {
+            if (p->in->f64)
+                ((double *)p->turned)[j * p->steps + i] = ((const double *)row)[j];
+            else
+                ((float *)p->turned)[j * p->steps + i] = ((const float *)row)[j];
+        }
+    }
+}
+
+static void multiply_lines(void *arg, int64_t task, int worker)
+{
+    (void)worker;
+    const few *p = arg;
+    const int64_t line = task * LINES, lines = gnomon_min(LINES, p->lines - line);
+    const int64_t cols = p->in->cols;
+    void *out = gnomon_tall_row(p->out, line);
+    for (int64_t step = 0; step < p->steps; step += STEPS) {
+        const int64_t steps = gnomon_min(STEPS, p->steps - step), at = line * p->ld + step;
+        const bool onto = p->onto || step > 0;
+        if (p->in->f64)
+            p->kernels->few_f64(lines, cols, steps, (const double *)p->a + at, p->ld,
+                                (const double *)p->turned + step, p->steps, onto, out, cols);
+        else
+            p->kernels->few_f32(lines, cols, steps, (const float *)p->a + at, p->ld,
+                                (const float *)p->turned + step, p->steps, onto, out, cols);
+    }
+}
+
+static bool is_few(const gnomon_matrix *lines, const gnomon_tall *in)
+{
+    return lines->col_stride == 1 && in->cols <= FEW;
+}
+
+static gnomon_status multiply_few(gnomon_context *ctx, const gnomon_matrix *lines,
+                                  const gnomon_tall *in, bool onto, const gnomon_tall *out)
+{
+    few p = {.kernels = gnomon_context_kernels(ctx),
+             .a = lines->data,
+             .lines = lines->rows,
+             .steps = lines->cols,
+             .ld = lines->row_stride,
+             .in = in,
+             .out = out,
+             .onto = onto};
+    GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(in->cols, p.steps), gnomon_tall_size(in->f64),
+                            "a factor", &p.turned));
+    gnomon_parallel(ctx, gnomon_ceil_div(p.steps, TURNED), turn_some, &p);
+    gnomon_parallel(ctx, gnomon_ceil_div(p.lines, LINES), multiply_lines, &p);
+    gnomon_free(ctx, p.turned);
+    return GNOMON_OK;
+}
+
+/* ---- sparse products ---- */
+
 static double value_at(const gnomon_csr *a, int64_t i)
 {
     return a->dtype == GNOMON_F64 ? ((const double *)a->values)[i]
@@ -324,6 +404,8 @@ gnomon_status gnomon_piece_apply(gnomon_row_source *source, const gnomon_piece *
     if (is_sliced(source, w))
         return source->coarse ? multiply_coarsely(source, &piece->dense, w, false, out)
                               : multiply_closely(source->ctx, &piece->dense, w, 0, out);
+    if (!piece->sparse && is_few(&piece->dense, w))
+        return multiply_few(source->ctx, &piece->dense, w, false, out);
     if (piece->sparse)
         gnomon_parallel(source->ctx, (piece->rows + SPARSE_ROWS - 1) / SPARSE_ROWS, apply_sparse,
                         &p);
@@ -367,11 +449,12 @@ gnomon_status gnomon_piece_adjoint(gnomon_row_source *source, const gnomon_piece
                  .in = q,
                  .out = z};
     if (piece->sparse && source->centered) return adjoin_centered(source, piece, q, z);
-    if (is_sliced(source, q)) {
-        const gnomon_matrix transposed = gnomon_matrix_transposed(&piece->dense);
+    const gnomon_matrix transposed = gnomon_matrix_transposed(&piece->dense);
+    if (is_sliced(source, q))
         return source->coarse ? multiply_coarsely(source, &transposed, q, true, z)
                               : multiply_closely(source->ctx, &transposed, q, 1, z);
-    }
+    if (!piece->sparse && is_few(&transposed, q))
+        return multiply_few(source->ctx, &transposed, q, true, z);
     if (piece->sparse)
         gnomon_parallel(source->ctx, (q->cols + SPARSE_COLS - 1) / SPARSE_COLS, adjoint_sparse, &p);
     else

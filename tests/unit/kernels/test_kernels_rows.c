@@ -1,4 +1,4 @@
-/* The kernels of products with sparse rows: against sums written out here, to the bit at every
+/* The kernels of products with rows: against sums written out here, to the bit at every
  * level. */
 #include "base/isa.h"
 #include "kernels.h"
@@ -152,6 +152,40 @@ static void tiles_of_columns(const gnomon_kernels *k, bool floats)
     }
 }
 
+/* Products with few columns: fewer and more rows and columns than have their sums in registers
+ * together, steps that are no whole vectors, and gaps. */
+#define DEFINE_FEW(type, suffix)                                                  \
+    static void few_##suffix(const gnomon_kernels *k)                             \
+    {                                                                             \
+        enum { LINES = 7, FEW = 9, STEPS = 70, LD = 75 };                         \
+        static type a[LINES * LD], w[FEW * LD], out[LINES * LD], due[LINES * LD]; \
+        for (int64_t i = 0; i < LINES * LD; i++) {                                \
+            a[i] = (type)number(3 * i + 2);                                       \
+            out[i] = due[i] = (type)number(i);                                    \
+        }                                                                         \
+        for (int64_t i = 0; i < FEW * LD; i++)                                    \
+            w[i] = (type)number(7 * i + 5);                                       \
+        for (int64_t steps = 0; steps <= STEPS; steps += 7) {                     \
+            const bool onto = steps % 2 != 0;                                     \
+            for (int64_t r = 0; r < LINES; r++) {                                 \
+                for (int64_t c = 0; c < FEW; c++) {                               \
+                    type sums[GNOMON_LANES] = {0};                                \
+                    for (int64_t s = 0; s < steps; s++)                           \
+                        sums[s % GNOMON_LANES] += a[r * LD + s] * w[c * LD + s];  \
+                    for (int64_t half = GNOMON_LANES / 2; half > 0; half /= 2)    \
+                        for (int64_t l = 0; l < half; l++)                        \
+                            sums[l] += sums[l + half];                            \
+                    due[r * LD + c] = onto ? due[r * LD + c] + sums[0] : sums[0]; \
+                }                                                                 \
+            }                                                                     \
+            k->few_##suffix(LINES, FEW, steps, a, LD, w, LD, onto, out, LD);      \
+            assert_memory_equal(out, due, sizeof out);                            \
+        }                                                                         \
+    }
+
+DEFINE_FEW(float, f32)
+DEFINE_FEW(double, f64)
+
 static void rows_at_every_level(void **state)
 {
     (void)state;
@@ -164,6 +198,8 @@ static void rows_at_every_level(void **state)
         level_f64(k);
         blocks_f32(k);
         blocks_f64(k);
+        few_f32(k);
+        few_f64(k);
         tiles_of_columns(k, false);
         tiles_of_columns(k, true);
         tried++;
