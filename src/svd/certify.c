@@ -242,7 +242,7 @@ static bool has_converged(double sum, double s)
 
 /* Begins the window; sums: estimates, which the real ones exceed by 'factor' at most. Below the
  * rounding of the products the estimate counts as it is. */
-static void settle(const gnomon_factor *f, const double *sums, double factor, window *w)
+static void begin_window(const gnomon_factor *f, const double *sums, double factor, window *w)
 {
     const double u = f->f64 ? 0x1p-53 : 0x1p-24, norm = f->source.norm;
     const double rounding = (double)f->source.cols * u * u * norm * norm;
@@ -280,7 +280,7 @@ static window window_of(const gnomon_factor *f, const void *h, int64_t count, do
         sums[w.end] = scale * scale / (double)count * sum;
         if (!has_converged(least * sums[w.end], f->s[w.end])) break;
     }
-    settle(f, sums, 1 / share(count, failure, false), &w);
+    begin_window(f, sums, 1 / share(count, failure, false), &w);
     return w;
 }
 
