@@ -240,9 +240,17 @@ static bool has_converged(double sum, double s)
     return sqrt(0.5 * sum) <= GNOMON_SVD_CONVERGED * s && s > 0;
 }
 
-/* Begins the window; sums: estimates, which the real ones exceed by 'factor' at most. Below the
- * rounding of the products the estimate counts as it is. */
-static void begin_window(const gnomon_factor *f, const double *sums, double factor, window *w)
+/* The square of a length that is off by so much. */
+static double square_within(double length, double off)
+{
+    const double x = fmax(length + off, 0);
+    return x * x;
+}
+
+/* Begins the window; sums: estimates, which the real ones exceed by 'factor' at most, but that
+ * their roots are off. Below the rounding of the products the estimate counts as it is. */
+static void begin_window(const gnomon_factor *f, const double *sums, double factor, double off,
+                         window *w)
 {
     const double u = f->f64 ? 0x1p-53 : 0x1p-24, norm = f->source.norm;
     const double rounding = (double)f->source.cols * u * u * norm * norm;
@@ -250,7 +258,8 @@ static void begin_window(const gnomon_factor *f, const double *sums, double fact
     while (count < w->end && has_converged(sums[count], f->s[count]))
         count++;
     for (int64_t i = 0; i < count; i++) {
-        const double bound = factor * sums[i], s = f->s[gnomon_min(count, w->end - 1)];
+        const double bound = factor * square_within(sqrt(sums[i]), off);
+        const double s = f->s[gnomon_min(count, w->end - 1)];
         const bool bounded = has_converged(bound / BOUNDED, s);
         if (!bounded && !(bound <= rounding && has_converged(sums[i] / ESTIMATED, s))) break;
         w->begin = i + 1;
@@ -270,6 +279,7 @@ static window window_of(const gnomon_factor *f, const void *h, int64_t count, do
     const int64_t rank = f->out->rank;
     const double failure = 0.5 * GNOMON_FAILURE / (double)rank;
     const double least = 1 / share(count, failure, true);
+    const double off = f->source.center.rounding * f->longest_test_vector;
     window w = {0};
     double sum = 0;
     for (; w.end < rank; w.end++) {
@@ -278,9 +288,9 @@ static window window_of(const gnomon_factor *f, const void *h, int64_t count, do
             sum += x * x;
         }
         sums[w.end] = scale * scale / (double)count * sum;
-        if (!has_converged(least * sums[w.end], f->s[w.end])) break;
+        if (!has_converged(least * square_within(sqrt(sums[w.end]), -off), f->s[w.end])) break;
     }
-    begin_window(f, sums, 1 / share(count, failure, false), &w);
+    begin_window(f, sums, 1 / share(count, failure, false), off, &w);
     return w;
 }
 
