@@ -219,20 +219,29 @@ static gnomon_status normalise(gnomon_factor *f, const gnomon_tall *e, double *n
 
 /* The count of converged values is that of the leading ones of which what A^T u_i (or A v_i) has
  * beside s_i v_i (s_i u_i) is short enough in all: it ends among [begin, end), of which that is
- * measured. 'before': the sum of squares of those before. */
+ * measured. 'before': the sum of squares of those before, or it is measured by some random
+ * combinations of them. */
 typedef struct window {
     int64_t begin, end;
     double before;
+    bool combined;
 } window;
 
 enum {
-    FEW = 16,    /* before 'begin' at least, else they are measured too */
-    SQUARED = 16 /* squares a task */
+    FEW = 16,      /* before 'begin' at least, else they are measured too */
+    COMBINED = 48, /* combinations, */
+    SAVED = 16,    /* where they leave out so many vectors more than they are */
+    SQUARED = 16   /* squares a task */
 };
 
-/* What of the sum that is allowed may be known by a bound alone, or by an estimate. */
-#define BOUNDED   0x1p-5
-#define ESTIMATED 0x1p-2
+/* The operator's first row of the combinations' weights, far from all test vectors. */
+#define WEIGHTS (INT64_C(1) << 31)
+
+/* What of the sum that is allowed may be known by a bound alone, by one from combinations, or by an
+ * estimate. */
+#define BOUNDED    0x1p-5
+#define RECOMBINED 0x1p-3
+#define ESTIMATED  0x1p-2
 
 /* Whether values have converged of which the last is s, by the sum of those squared lengths. */
 static bool has_converged(double sum, double s)
@@ -245,6 +254,12 @@ static double square_within(double length, double off)
 {
     const double x = fmax(length + off, 0);
     return x * x;
+}
+
+/* What the mean square of combinations is multiplied by for a bound of what they combine. */
+static double combined_factor(void)
+{
+    return 1 / lower_share(COMBINED, 0.25 * GNOMON_FAILURE);
 }
 
 /* Begins the window; sums: estimates, which the real ones exceed by 'factor' at most, but that
@@ -267,6 +282,12 @@ static void begin_window(const gnomon_factor *f, const double *sums, double fact
     }
     if (w->begin < FEW) w->begin = 0;
     if (w->begin == 0) w->before = 0;
+    int64_t more = 0;
+    while (more < count && has_converged(combined_factor() * sums[more] / RECOMBINED,
+                                         f->s[gnomon_min(count, w->end - 1)]))
+        more++;
+    w->combined = !f->source.sparse && more - w->begin >= COMBINED + SAVED;
+    if (w->combined) w->begin = more;
 }
 
 /* h = U^T E g, but for e's 'scale': u_i^T E g is normal, and its variance is |E^T u_i|^2, which is
@@ -277,7 +298,7 @@ static window window_of(const gnomon_factor *f, const void *h, int64_t count, do
                         double *sums)
 {
     const int64_t rank = f->out->rank;
-    const double failure = 0.5 * GNOMON_FAILURE / (double)rank;
+    const double failure = 0.375 * GNOMON_FAILURE / (double)rank;
     const double least = 1 / share(count, failure, true);
     const double off = f->source.center.rounding * f->longest_test_vector;
     window w = {0};
@@ -299,93 +320,147 @@ static void count_converged(gnomon_factor *f, const window *w, const double *squ
 {
     double sum = w->before;
     int64_t count = w->begin;
-    for (; count < w->end; count++) {
+    for (bool all = true; all && count < w->end; count += all) {
         sum += squares[count];
-        if (!has_converged(sum, f->s[count])) break;
+        all = has_converged(sum, f->s[count]);
     }
+    /* where combinations have more than was thought */
+    while (count > 0 && !has_converged(w->before, f->s[count - 1]))
+        count--;
     f->out->converged_values = count;
 }
 
-/* squares, from the products' columns from 'from' on, some of them a task. */
-typedef struct squaring {
-    const gnomon_factor *f;
-    const window *w;
-    const gnomon_tall *products, *images;
-    int64_t from;
-    double *squares;
-} squaring;
+/* What is measured beside the test vectors. */
+typedef struct beside {
+    gnomon_factor *f;
+    window *w;
+    const gnomon_tall *vectors, *images; /* u and v, or v and u */
+    double *squares;                     /* of the window's vectors */
+    void *weights;        /* of the combinations: rank x COMBINED; later each row times s_i */
+    gnomon_tall combined; /* of vectors; later what is left of their products */
+    const gnomon_tall *products;
+    int64_t from; /* the window's first column there */
+} beside;
 
 static void square_some(void *arg, int64_t task, int worker)
 {
     (void)worker;
-    const squaring *m = arg;
-    const bool f64 = m->f->f64;
-    const double *s = m->f->s;
-    const int64_t first = m->w->begin + task * SQUARED,
-                  end = gnomon_min(first + SQUARED, m->w->end);
-    const int64_t from = m->from - m->w->begin;
-    for (int64_t i = 0; i < m->products->rows; i++) {
-        const char *row = gnomon_tall_row(m->products, i), *own = gnomon_tall_row(m->images, i);
+    const beside *b = arg;
+    const bool f64 = b->f->f64;
+    const double *s = b->f->s;
+    const int64_t first = b->w->begin + task * SQUARED,
+                  end = gnomon_min(first + SQUARED, b->w->end);
+    const int64_t from = b->from - b->w->begin;
+    for (int64_t i = 0; i < b->products->rows; i++) {
+        const char *row = gnomon_tall_row(b->products, i), *own = gnomon_tall_row(b->images, i);
         for (int64_t j = first; j < end; j++) {
             const double x = f64 ? ((const double *)row)[from + j] - s[j] * ((const double *)own)[j]
                                  : (double)((const float *)row)[from + j] -
                                        s[j] * (double)((const float *)own)[j];
-            m->squares[j] += x * x;
+            b->squares[j] += x * x;
         }
     }
 }
 
-/* out = A^T in or A in ('back'), and squares from the same of the window's vectors in the same
- * pass. */
-static gnomon_status multiply_beside(gnomon_factor *f, bool back, const gnomon_tall *in,
-                                     const gnomon_tall *out, const window *w, double *squares)
+static gnomon_status combine(beside *b)
 {
-    const gnomon_tall *vectors = back ? &f->u : &f->v, *images = back ? &f->v : &f->u;
-    const int64_t count = w->end - w->begin, cols = in->cols + count;
+    gnomon_factor *f = b->f;
+    if (!b->w->combined) return GNOMON_OK;
+    GNOMON_TRY(gnomon_alloc_zero(f->ctx, gnomon_times(f->out->rank, COMBINED),
+                                 gnomon_tall_size(f->f64), "weights", &b->weights));
+    gnomon_matrix transposed = {
+        b->weights, f->f64 ? GNOMON_F64 : GNOMON_F32, GNOMON_HOST, COMBINED, b->w->begin, 1,
+        COMBINED};
+    GNOMON_TRY(gnomon_operator_block(f->ctx, f->test_vectors, WEIGHTS, 0, &transposed));
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, b->vectors->rows, COMBINED, false, "combinations",
+                                &b->combined));
+    gnomon_tall_multiply(f->ctx, 1.0, b->vectors, b->weights, 0.0, &b->combined);
+    return GNOMON_OK;
+}
+
+/* b->w->before, from the combinations' products, which begin at column 'col'. */
+static gnomon_status measure_combined(beside *b, int64_t col)
+{
+    gnomon_factor *f = b->f;
+    double norms[COMBINED];
+    if (!b->w->combined) return GNOMON_OK;
+    gnomon_tall_drop(f->ctx, &b->combined);
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, b->products->rows, COMBINED, false, "combinations",
+                                &b->combined));
+    gnomon_tall_copy(f->ctx, b->products, col, COMBINED, &b->combined, 0);
+    scale_rows(f->f64, f->out->rank, COMBINED, f->s, b->weights);
+    gnomon_tall_multiply(f->ctx, -1.0, b->images, b->weights, 1.0, &b->combined);
+    gnomon_tall_norms(f->ctx, &b->combined, norms);
+    b->w->before = 0;
+    for (int64_t j = 0; j < COMBINED; j++)
+        b->w->before += combined_factor() / COMBINED * norms[j] * norms[j];
+    return GNOMON_OK;
+}
+
+/* out = A^T in or A in ('back'), and in the same pass what is measured. */
+static gnomon_status multiply_beside(beside *b, bool back, const gnomon_tall *in,
+                                     const gnomon_tall *out)
+{
+    gnomon_factor *f = b->f;
+    const int64_t count = b->w->end - b->w->begin;
     gnomon_tall both = {0}, products = {0};
-    if (back && f->source.sparse && f->source.norm > 0) {
-        const gnomon_misfit misfit = {out, images, f->s, squares};
-        return gnomon_row_source_misfit(&f->source, in, vectors, w->begin, w->end, &misfit);
-    }
+    GNOMON_TRY(combine(b));
+    b->from = in->cols + (b->w->combined ? COMBINED : 0);
+    b->products = &products;
     gnomon_status status =
-        gnomon_tall_make(f->ctx, f->f64, in->rows, cols, false, "test vectors", &both);
+        gnomon_tall_make(f->ctx, f->f64, in->rows, b->from + count, false, "test vectors", &both);
     if (status == GNOMON_OK)
-        status = gnomon_tall_make(f->ctx, f->f64, out->rows, cols, false, "residuals", &products);
+        status =
+            gnomon_tall_make(f->ctx, f->f64, out->rows, both.cols, false, "residuals", &products);
     if (status == GNOMON_OK) {
         gnomon_tall_copy(f->ctx, in, 0, in->cols, &both, 0);
-        gnomon_tall_copy(f->ctx, vectors, w->begin, count, &both, in->cols);
+        if (b->w->combined) gnomon_tall_copy(f->ctx, &b->combined, 0, COMBINED, &both, in->cols);
+        gnomon_tall_copy(f->ctx, b->vectors, b->w->begin, count, &both, b->from);
         status = back ? gnomon_row_source_adjoint(&f->source, &both, &products)
                       : gnomon_row_source_apply(&f->source, &both, &products);
     }
+    gnomon_tall_drop(f->ctx, &both);
     if (status == GNOMON_OK) {
         gnomon_tall_copy(f->ctx, &products, 0, out->cols, out, 0);
-        squaring m = {f, w, &products, images, in->cols, squares};
-        gnomon_parallel(f->ctx, gnomon_ceil_div(count, SQUARED), square_some, &m);
+        gnomon_parallel(f->ctx, gnomon_ceil_div(count, SQUARED), square_some, b);
+        status = measure_combined(b, in->cols);
     }
-    gnomon_tall_drop(f->ctx, &both);
     gnomon_tall_drop(f->ctx, &products);
+    return status;
+}
+
+/* The same, and the count. */
+static gnomon_status product_beside(gnomon_factor *f, bool back, const gnomon_tall *in,
+                                    const gnomon_tall *out, window *w)
+{
+    beside b = {.f = f, .w = w, .vectors = back ? &f->u : &f->v, .images = back ? &f->v : &f->u};
+    GNOMON_TRY(
+        gnomon_alloc_zero(f->ctx, f->out->rank, sizeof *b.squares, "sums of squares", &b.squares));
+    gnomon_status status;
+    if (back && f->source.sparse && f->source.norm > 0) {
+        const gnomon_misfit misfit = {out, b.images, f->s, b.squares};
+        status = gnomon_row_source_misfit(&f->source, in, b.vectors, w->begin, w->end, &misfit);
+    } else {
+        status = multiply_beside(&b, back, in, out);
+    }
+    if (status == GNOMON_OK) count_converged(f, w, b.squares);
+    gnomon_tall_drop(f->ctx, &b.combined);
+    gnomon_free(f->ctx, b.weights);
+    gnomon_free(f->ctx, b.squares);
     return status;
 }
 
 /* out = A^T in or A in ('back'), and, beside it in the same pass, what tells how many values have
  * converged, when it is the singular vectors of that side that are not exact by themselves. */
 static gnomon_status product(gnomon_factor *f, bool back, const gnomon_tall *in,
-                             const gnomon_tall *out, const window *w)
+                             const gnomon_tall *out, window *w)
 {
-    double *squares = NULL;
-    const bool beside = back == f->of_transpose && f->out->converged_values < 0;
-    gnomon_status status;
-    if (!beside || w->begin == w->end) {
-        status = back ? gnomon_row_source_adjoint(&f->source, in, out)
-                      : gnomon_row_source_apply(&f->source, in, out);
-    } else {
-        GNOMON_TRY(
-            gnomon_alloc_zero(f->ctx, f->out->rank, sizeof *squares, "sums of squares", &squares));
-        status = multiply_beside(f, back, in, out, w, squares);
+    if (back == f->of_transpose && f->out->converged_values < 0) {
+        if (w->begin < w->end || w->combined) return product_beside(f, back, in, out, w);
+        count_converged(f, w, NULL);
     }
-    if (status == GNOMON_OK && beside) count_converged(f, w, squares);
-    gnomon_free(f->ctx, squares);
-    return status;
+    return back ? gnomon_row_source_adjoint(&f->source, in, out)
+                : gnomon_row_source_apply(&f->source, in, out);
 }
 
 /* g = E^T e, e's columns being E times fresh test vectors, but for 'scale', where it is the first
@@ -417,7 +492,7 @@ static gnomon_status steps(gnomon_factor *f, gnomon_tall *g, gnomon_tall *e, dou
 {
     const int64_t count = e->cols;
     double *now = norms, *before = norms + count, longest;
-    window w = {0, f->out->rank, 0};
+    window w = {0, f->out->rank, 0, false};
     gnomon_lengths l;
     gnomon_lengths_begin(&l, f->seen.data != NULL ? 0 : f->options.test_power);
     GNOMON_TRY(normalise(f, e, now, &longest));
