@@ -338,7 +338,7 @@ typedef struct beside {
     double *squares;                     /* of the window's vectors */
     void *weights;        /* of the combinations: rank x COMBINED; later each row times s_i */
     gnomon_tall combined; /* of vectors; later what is left of their products */
-    const gnomon_tall *products;
+    gnomon_tall products;
     int64_t from; /* the window's first column there */
 } beside;
 
@@ -351,8 +351,8 @@ static void square_some(void *arg, int64_t task, int worker)
     const int64_t first = b->w->begin + task * SQUARED,
                   end = gnomon_min(first + SQUARED, b->w->end);
     const int64_t from = b->from - b->w->begin;
-    for (int64_t i = 0; i < b->products->rows; i++) {
-        const char *row = gnomon_tall_row(b->products, i), *own = gnomon_tall_row(b->images, i);
+    for (int64_t i = 0; i < b->products.rows; i++) {
+        const char *row = gnomon_tall_row(&b->products, i), *own = gnomon_tall_row(b->images, i);
         for (int64_t j = first; j < end; j++) {
             const double x = f64 ? ((const double *)row)[from + j] - s[j] * ((const double *)own)[j]
                                  : (double)((const float *)row)[from + j] -
@@ -385,9 +385,9 @@ static gnomon_status measure_combined(beside *b, int64_t col)
     double norms[COMBINED];
     if (!b->w->combined) return GNOMON_OK;
     gnomon_tall_drop(f->ctx, &b->combined);
-    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, b->products->rows, COMBINED, false, "combinations",
+    GNOMON_TRY(gnomon_tall_make(f->ctx, f->f64, b->products.rows, COMBINED, false, "combinations",
                                 &b->combined));
-    gnomon_tall_copy(f->ctx, b->products, col, COMBINED, &b->combined, 0);
+    gnomon_tall_copy(f->ctx, &b->products, col, COMBINED, &b->combined, 0);
     scale_rows(f->f64, f->out->rank, COMBINED, f->s, b->weights);
     gnomon_tall_multiply(f->ctx, -1.0, b->images, b->weights, 1.0, &b->combined);
     gnomon_tall_norms(f->ctx, &b->combined, norms);
@@ -403,29 +403,27 @@ static gnomon_status multiply_beside(beside *b, bool back, const gnomon_tall *in
 {
     gnomon_factor *f = b->f;
     const int64_t count = b->w->end - b->w->begin;
-    gnomon_tall both = {0}, products = {0};
+    gnomon_tall both = {0};
     GNOMON_TRY(combine(b));
     b->from = in->cols + (b->w->combined ? COMBINED : 0);
-    b->products = &products;
     gnomon_status status =
         gnomon_tall_make(f->ctx, f->f64, in->rows, b->from + count, false, "test vectors", &both);
     if (status == GNOMON_OK)
-        status =
-            gnomon_tall_make(f->ctx, f->f64, out->rows, both.cols, false, "residuals", &products);
+        status = gnomon_tall_make(f->ctx, f->f64, out->rows, both.cols, false, "residuals",
+                                  &b->products);
     if (status == GNOMON_OK) {
         gnomon_tall_copy(f->ctx, in, 0, in->cols, &both, 0);
         if (b->w->combined) gnomon_tall_copy(f->ctx, &b->combined, 0, COMBINED, &both, in->cols);
         gnomon_tall_copy(f->ctx, b->vectors, b->w->begin, count, &both, b->from);
-        status = back ? gnomon_row_source_adjoint(&f->source, &both, &products)
-                      : gnomon_row_source_apply(&f->source, &both, &products);
+        status = back ? gnomon_row_source_adjoint(&f->source, &both, &b->products)
+                      : gnomon_row_source_apply(&f->source, &both, &b->products);
     }
     gnomon_tall_drop(f->ctx, &both);
     if (status == GNOMON_OK) {
-        gnomon_tall_copy(f->ctx, &products, 0, out->cols, out, 0);
+        gnomon_tall_copy(f->ctx, &b->products, 0, out->cols, out, 0);
         gnomon_parallel(f->ctx, gnomon_ceil_div(count, SQUARED), square_some, b);
         status = measure_combined(b, in->cols);
     }
-    gnomon_tall_drop(f->ctx, &products);
     return status;
 }
 
@@ -444,6 +442,7 @@ static gnomon_status product_beside(gnomon_factor *f, bool back, const gnomon_ta
         status = multiply_beside(&b, back, in, out);
     }
     if (status == GNOMON_OK) count_converged(f, w, b.squares);
+    gnomon_tall_drop(f->ctx, &b.products);
     gnomon_tall_drop(f->ctx, &b.combined);
     gnomon_free(f->ctx, b.weights);
     gnomon_free(f->ctx, b.squares);
