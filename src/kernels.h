@@ -122,6 +122,7 @@ enum { GNOMON_FIGURES = 8 }; /* lanes of figures_f32 and figures_f64 */
 typedef struct gnomon_slice_rows {
     const float *from;
     int64_t ld, rows, steps;
+    int64_t more; /* rows that follow in memory, which may be fetched early */
     int slices;
     uint16_t *to; /* GNOMON_SLICE_BAND x steps numbers a slice, steps rounded up to 32's multiple */
     double *scales; /* GNOMON_SLICE_BAND */

@@ -168,6 +168,7 @@ static gnomon_slice_rows rows_of(const gnomon_slices *s, int which, int64_t row,
     } else if (s->a->dtype == GNOMON_F32) {
         r.from = (const float *)s->a->data + row * s->a->row_stride + step;
         r.ld = s->a->row_stride;
+        r.more = s->a->rows - row - rows;
     } else {
         gnomon_gemm_lines(s->a, s->kernels, row, rows, step, steps, CHUNK, lines);
     }
