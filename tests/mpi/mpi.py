@@ -190,8 +190,8 @@ def one_operator():
 
 
 def failures(n):
-    """(words, exit code, what is said, once)"""
-    for words, code, said in [
+    """(words, exit code, what is said, once); Open MPI, whose launcher is slow, takes some of them in turn."""
+    for number, (words, code, said) in enumerate([
             ("project bad.npy -k 4 -o got.npy", 3, f"NaN or infinity in row {n - 1}, column 3"),
             ("neighbors bad.npy queries.npy -k 4 -o got.npy", 3, f"base has NaN or infinity in row {n - 1}, column 3"),
             ("neighbors points.npy bad.npy -k 4 -o got.npy", 3, f"NaN or infinity in row {n - 1}, column 3"),
@@ -239,7 +239,9 @@ def failures(n):
             ("lstsq many.npy bad-many.npy -o got.npy", 3, "bad-many.npy"),
             ("lstsq many.npy one.npy -o got.npy", 3, "they must be the same"),
             ("lstsq few.npy few.npy -o got.npy", 3, "at least as many as columns"),
-            ("neighbors points.npy queries.npy -k 4 --recall 0.9 -o got.npy", 2, "leave out --recall")]:
+            ("neighbors points.npy queries.npy -k 4 --recall 0.9 -o got.npy", 2, "leave out --recall")]):
+        if engine == "openmpi" and (number + seed) % 3 > 0:
+            continue
         got = run(launch(3, words.split()))
         assert got.returncode == code and said in got.stderr, (words, got.returncode, got.stderr)
         once = code != 2 or "few" in words or "text" in words or "-k 7" in words
@@ -393,6 +395,6 @@ with open("large.jsonl", "w", encoding="utf-8") as large_texts:
         text = " ".join(map(str, large[number, :60].astype("i4")))
         large_texts.write(json.dumps({"text": text}) + "\n")
 unequal_ranks()
-for name in LONG:
-    for victim in (0, 2):
+for place, name in enumerate(LONG):
+    for victim in (0, 2) if engine == "mpich" else ((0, 2)[(place + seed) % 2],):
         killed(name, victim, engine == "openmpi")

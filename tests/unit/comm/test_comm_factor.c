@@ -386,7 +386,7 @@ static void test_damage(void **state)
         j.lstsq_options.keep_residual = 1;
         if (way == 3) j.lstsq_options.sketch_size = 40;
         run_whole(&j);
-        all_end_by_damage(3, run_rank_of, &j, 20);
+        all_end_by_damage(3, run_rank_of, &j, 10);
         drop(&j);
     }
 }

@@ -29,7 +29,7 @@ static const block sparse_blocks[] = {
     {{GNOMON_SJLT, 64, 6000, 0, 1, 0, 0, 0}, 0, 64, 0, 6000},
     {{GNOMON_SJLT, 100, 5000, 0, 3, 0, 0, 0}, 0, 100, 4090, 910},
     {{GNOMON_SJLT, 100, 5000, 0, 3, 0, 0, 0}, 64, 36, 17, 1},
-    {{GNOMON_SJLT, 130, 4200, 0, 130, 0, 0, 0}, 0, 130, 33, 4167},
+    {{GNOMON_SJLT, 130, 4200, 0, 130, 0, 0, 0}, 0, 130, 3900, 300},
     {{GNOMON_SJLT, 1, 1, 0, 1, 0, 0, 0}, 0, 1, 0, 1},
     /* a chunk of the operator longer than the kernel's */
     {{GNOMON_SJLT, 6000, INT64_C(1) << 40, 0, 2, 0, 0, 0}, 1920, 1500, INT64_C(1000000000000), 700},
@@ -41,7 +41,7 @@ static const block sparse_blocks[] = {
     {{GNOMON_BLOCKPERM_SJLT, 64, 784, 0, 0, 0, 0, 0}, 0, 64, 0, 784},
     {{GNOMON_BLOCKPERM_SJLT, 130, 40007, 0, 3, 0, 4, 3}, 64, 66, 9001, 3000},
     {{GNOMON_BLOCKPERM_SJLT, 200, 900, 0, 1, 0, 128, 5}, 0, 200, 0, 900},
-    {{GNOMON_BLOCKPERM_SJLT, 130, 4200, 0, 65, 0, 2, 2}, 0, 130, 33, 4167},
+    {{GNOMON_BLOCKPERM_SJLT, 130, 4200, 0, 65, 0, 2, 2}, 0, 130, 3900, 300},
     {{GNOMON_BLOCKPERM_SJLT, 1, 1, 0, 0, 0, 0, 0}, 0, 1, 0, 1},
     {{GNOMON_BLOCKPERM_SJLT, 16, 19, 0, 1, 0, 16, 16}, 0, 16, 0, 19},
     {{GNOMON_BLOCKPERM_SJLT, 6000, INT64_C(1) << 40, 0, 2, 0, 1, 1},
