@@ -124,7 +124,12 @@ typedef struct gnomon_search_kernels {
     /* The same in 8 bits, four coordinates a word, as 'quads' tells. */
     float (*quarter)(const float *tile, int64_t w, int most, bool whole, uint32_t *out,
                      float *lost);
-    /* NULL, or the same of points of fp32 without a tile: GNOMON_LANES rows of d adjacent
+    /* The same of one point, a query: w numbers, with what rounding took of all of them, to
+     * integers of 16 or 8 bits side by side; sum: theirs. Where the scale is NaN none are written.
+     */
+    float (*round_row)(const float *x, int64_t w, int bits, int most, bool whole, uint32_t *out,
+                       float *lost, int32_t *sum);
+    /* NULL, or those 8 bits of points of fp32 without a tile: GNOMON_LANES rows of d adjacent
      * coordinates, x * factor - mean. First their squares, their products with 'with' (unless that
      * is NULL), the largest magnitude, and whether all x * factor are integers; then the 8 bits. */
     bool (*survey_rows)(const float *const *lane, int64_t d, float factor, const float *mean,

@@ -637,7 +637,7 @@ static void fill_point(const filling *w, int64_t i, const float *x, const double
     coordinates_of(s, out, point, true, coordinates);
     uint32_t *query = w->block->queries + i * s->ld;
     if (s->bits < 32) {
-        gnomon_filter_round(coordinates, s->steps, s->bits, s->most, &s->search.kernels->quads,
+        gnomon_filter_round(coordinates, s->steps, s->bits, s->most, s->search.kernels,
                             &point->facts, &point->filter, query);
         if (gnomon_sketch_by_distance(s)) note_moved(s, coordinates, query, point);
         /* the length in these coordinates may be a little more */

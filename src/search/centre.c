@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "search/exact.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,11 +30,6 @@ static double read_row(gnomon_search *s, const gnomon_matrix *base, int64_t i, d
     return most;
 }
 
-static double dot(const gnomon_search *s, const double *x, const double *y)
-{
-    return s->kernels->products(x, y, GNOMON_F64, 1, s->cols, 1);
-}
-
 /* Row i of points, centred; its largest magnitude. */
 static double centred_row(const gnomon_search *s, const gnomon_matrix *points, int64_t i,
                           double *out, double *squares)
@@ -47,7 +43,7 @@ static double centred_row(const gnomon_search *s, const gnomon_matrix *points, i
         out[j] = out[j] * factor - g->mean64[j];
         peak = fabs(out[j]) > peak ? fabs(out[j]) : peak;
     }
-    *squares = dot(s, out, out);
+    *squares = gnomon_dot(s, out, out);
     return peak;
 }
 
@@ -79,7 +75,7 @@ static double score_of_radius(const gnomon_search *s, const double *x, double sq
     const gnomon_centre *g = &s->centre;
     const double limit = s->limit, scale = g->scale;
     if (s->options.metric == GNOMON_IP)
-        return -limit * scale * scale - dot(s, x, g->mean64) - g->norm * g->norm;
+        return -limit * scale * scale - gnomon_dot(s, x, g->mean64) - g->norm * g->norm;
     return (squares -
             (s->options.metric == GNOMON_L2 ? limit * scale * limit * scale : 2 * limit)) /
            2;
@@ -103,10 +99,10 @@ static void sample_point(void *arg, int64_t i, int worker)
     double *point = a->rows + worker * cols;
     a->peaks[i] = centred_row(s, a->base, i * (a->base->rows / a->count), point, &a->squares[i]);
     if (a->asked == 0) return;
-    const double bias =
-        s->options.metric == GNOMON_IP ? dot(s, s->centre.mean64, point) : -a->squares[i] / 2;
+    const double bias = s->options.metric == GNOMON_IP ? gnomon_dot(s, s->centre.mean64, point)
+                                                       : -a->squares[i] / 2;
     for (int64_t q = 0; q < a->asked; q++)
-        a->scores[q][i] = dot(s, a->queries + q * cols, point) + bias;
+        a->scores[q][i] = gnomon_dot(s, a->queries + q * cols, point) + bias;
 }
 
 static void take_sample(sampling *a)

@@ -16,6 +16,12 @@ double gnomon_exact_key(const gnomon_search *search, gnomon_query query, const g
 void gnomon_exact_keys(const gnomon_search *search, gnomon_query query, const gnomon_matrix *base,
                        const int64_t *rows, int64_t count, double *keys);
 
+/* The product of two vectors of the search's dimension. */
+static inline double gnomon_dot(const gnomon_search *search, const double *x, const double *y)
+{
+    return search->kernels->products(x, y, GNOMON_F64, 1, search->cols, 1);
+}
+
 /* The sum of squares in fp32, of differences_f32, above which an L2 key is surely above 'key'; one
  * that is infinite tells nothing. */
 double gnomon_least_f32(int64_t cols, double key);

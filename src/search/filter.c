@@ -73,27 +73,22 @@ void gnomon_filter_prepare(const gnomon_search *s, int64_t query, int64_t steps,
 {
     const gnomon_centre *g = &s->centre;
     const gnomon_query q = gnomon_query_to_f64(s, query, f64);
-    double squares = 0, products = 0;
     bool whole = g->whole;
+    for (int64_t j = 0; j < s->cols && whole; j++)
+        whole = f64[j] == rint(f64[j]) && fabs(f64[j] * g->scale - g->mean64[j]) < 0x1p22;
     for (int64_t j = 0; j < s->cols; j++) {
-        const double c = f64[j] * g->scale - g->mean64[j];
-        out[j] = (float)c;
-        whole = whole && f64[j] == rint(f64[j]) && fabs(c) < 0x1p22;
-        squares += c * c;
-        products += c * g->mean64[j];
+        f64[j] = f64[j] * g->scale - g->mean64[j];
+        out[j] = (float)f64[j];
     }
+    double squares = gnomon_dot(s, f64, f64);
+    const double products = gnomon_dot(s, f64, g->mean64);
     /* A zero vector under COSINE is at right angles to everything: two coordinates more. */
     for (int64_t j = s->cols; j < steps; j++)
         out[j] = j > s->cols && q.factor == 0 ? 1 : 0;
     if (q.factor == 0) squares += 1;
     const double m = sqrt(squares), d = (double)steps;
     *facts = (gnomon_filter_query){m, squares, products + g->norm * g->norm, whole};
-    if (is_ip(s)) {
-        double mean_squares = 0;
-        for (int64_t j = 0; j < s->cols; j++)
-            mean_squares += g->mean64[j] * g->mean64[j];
-        facts->constant = products + mean_squares;
-    }
+    if (is_ip(s)) facts->constant = products + gnomon_dot(s, g->mean64, g->mean64);
     double floor = d * tiny * (1 + m);
     floor += is_ip(s) ? fine(steps) * (m + g->norm) * g->norm : 4 * fine(steps) * squares;
     const bool sane = m < 0x1p60;
@@ -102,71 +97,30 @@ void gnomon_filter_prepare(const gnomon_search *s, int64_t query, int64_t steps,
     filter->whole = whole && sane ? above(m) : INFINITY;
 }
 
-enum { ROUNDED = 256 }; /* coordinates at a time */
-
-/* Coordinates as multiples of the scale, at most 'limit' of them; the squares of what that takes.
- * Adding 1.5 * 2^52 rounds, without a call. The scale is rounded too: the largest may come out one
- * too large. */
-static double round_some(const float *x, int64_t count, double inverse, double scale, double limit,
-                         int32_t *whole)
+/* The root of the sum of squares that rounding took of so many steps: the sum is one in fp32,
+ * rounded, and what underflowed is not in it. */
+static double length_lost(int64_t steps, float lost)
 {
-    enum { CHAINS = 4 };
-    double lost[CHAINS] = {0};
-    for (int64_t j = 0; j < count; j++) {
-        double y = ((double)x[j] * inverse + 0x1.8p52) - 0x1.8p52;
-        y = y < limit ? y : limit; /* and NaN, of a coordinate beyond fp32 */
-        y = y > -limit ? y : -limit;
-        whole[j] = (int32_t)y;
-    }
-    int64_t j = 0;
-    for (; j + CHAINS <= count; j += CHAINS) {
-        for (int c = 0; c < CHAINS; c++) {
-            const double rest = (double)x[j + c] - whole[j + c] * scale;
-            lost[c] += rest * rest;
-        }
-    }
-    for (; j < count; j++) {
-        const double rest = (double)x[j] - whole[j] * scale;
-        lost[0] += rest * rest;
-    }
-    return lost[0] + lost[1] + lost[2] + lost[3];
+    return sqrt((double)lost * (1 + (double)steps * 0x1p-22) + (double)steps * 0x1p-124);
 }
 
 void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most,
-                         const gnomon_quads *quads, const gnomon_filter_query *facts,
+                         const gnomon_search_kernels *kernels, const gnomon_filter_query *facts,
                          gnomon_filter *filter, uint32_t *out)
 {
-    const int64_t words = gnomon_filter_words(quads, steps, bits);
-    memset(out, 0, (size_t)words * sizeof *out);
-    int32_t sum = 0;
-    float peak = 0;
-    for (int64_t j = 0; j < steps; j++)
-        peak = fabsf(centred[j]) > peak ? fabsf(centred[j]) : peak;
-    const bool fits = facts->whole && peak <= (float)most;
-    const bool told = peak > 0x1p-80f && peak < 0x1p80f;
-    const double scale = fits ? 1 : told ? (double)(float)((double)peak / most) : 0;
-    const double inverse = scale > 0 ? 1 / scale : 0, limit = most;
-    double lost = 0;
-    int32_t whole[ROUNDED];
-    for (int64_t first = 0; first < steps; first += ROUNDED) {
-        const int64_t count = steps - first < ROUNDED ? steps - first : ROUNDED;
-        lost += round_some(centred + first, count, inverse, scale, limit, whole);
-        for (int64_t j = 0; j < count; j++)
-            sum += whole[j];
-        if (bits == 8)
-            for (int64_t j = 0; j < count; j++)
-                ((int8_t *)out)[first + j] = (int8_t)whole[j];
-        else
-            for (int64_t j = 0; j < count; j++)
-                ((int16_t *)out)[first + j] = (int16_t)whole[j];
-    }
+    const gnomon_quads *quads = &kernels->quads;
+    memset(out, 0, (size_t)gnomon_filter_words(quads, steps, bits) * sizeof *out);
+    float lost;
+    int32_t sum;
+    const float scale =
+        kernels->round_row(centred, steps, bits, most, facts->whole, out, &lost, &sum);
+    filter->scale = scale >= 0 ? scale : 0;
     if (bits == 8) filter->start = -quads->shift * sum;
-    lost = sqrt(lost) * (1 + 0x1p-20);
-    filter->scale = (float)scale;
-    if (!fits) filter->whole = INFINITY;
+    if (!facts->whole || scale != 1) filter->whole = INFINITY;
     if (!(facts->norm < 0x1p60)) return;
-    filter->slack = above((double)filter->slack + lost);
-    filter->norm = above(facts->norm + lost);
+    const double length = length_lost(steps, lost);
+    filter->slack = above((double)filter->slack + length);
+    filter->norm = above(facts->norm + length);
 }
 
 gnomon_blur gnomon_filter_blur(const gnomon_search *s, int64_t steps, int64_t most_steps,
@@ -218,13 +172,11 @@ float gnomon_filter_least_in_list(float least, gnomon_filter_shift shift)
 
 void gnomon_blur_halve(int64_t steps, float scale, const float *lost, int lanes, gnomon_blur *blur)
 {
-    double most = 0;
+    float most = 0;
     for (int l = 0; l < lanes; l++)
         if (lost[l] > most) most = lost[l];
-    /* sums of squares in fp32: rounded, and what underflowed */
-    most = most * (1 + (double)steps * 0x1p-22) + (double)steps * 0x1p-124;
     blur->scale = scale;
-    blur->fuzz = blur->whole >= 0 && scale == 1 ? 0 : above(sqrt(most));
+    blur->fuzz = blur->whole >= 0 && scale == 1 ? 0 : above(length_lost(steps, most));
     if (scale != 1) blur->whole = -1;
     if (!(scale >= 0)) *blur = (gnomon_blur){.blur = INFINITY, .whole = -1, .scale = 0};
 }

@@ -31,7 +31,7 @@ static inline int64_t gnomon_filter_words(const gnomon_quads *quads, int64_t ste
 /* Turns a centred query of so many steps into integers of 16 or 8 bits, at most 'most' large, with
  * what that means for its filter. */
 void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most,
-                         const gnomon_quads *quads, const gnomon_filter_query *facts,
+                         const gnomon_search_kernels *kernels, const gnomon_filter_query *facts,
                          gnomon_filter *filter, uint32_t *out);
 /* The least score of any point whose key is at most 'key'. With 'whole': key is that of a point
  * with integer coordinates and a smaller id, so that an equal one no longer matters. */

@@ -1339,7 +1339,7 @@ static void prepare(void *arg, int64_t task, int number)
     } else if (c->width < 32) {
         scratch *own = &c->scratch[number];
         gnomon_filter_prepare(s, query, c->steps, 0, own->f64, own->tiles, &c->facts[task], &first);
-        gnomon_filter_round(own->tiles, c->steps, c->width, s->centre.most, &s->kernels->quads,
+        gnomon_filter_round(own->tiles, c->steps, c->width, s->centre.most, s->kernels,
                             &c->facts[task], &first, c->packed + task * c->ld);
     } else if (!c->direct) {
         gnomon_filter_prepare(s, query, c->steps, MOST_STEPS, c->scratch[number].f64,

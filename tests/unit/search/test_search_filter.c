@@ -110,7 +110,8 @@ static void coordinates_beyond_fp32_are_rounded(void **state)
 {
     (void)state;
     enum { STEPS = 48, MOST = 100 };
-    const gnomon_quads quads = {.most = MOST, .shift = 128, .words = 1};
+    gnomon_search_kernels kernels = *gnomon_cpu_kernels("portable")->search;
+    kernels.quads = (gnomon_quads){.most = MOST, .shift = 128, .words = 1};
     const gnomon_filter_query facts = {.norm = INFINITY};
     for (int bits = 8; bits <= 16; bits += 8) {
         float x[STEPS];
@@ -118,17 +119,17 @@ static void coordinates_beyond_fp32_are_rounded(void **state)
         gnomon_filter filter = {0};
         for (int j = 0; j < STEPS; j++)
             x[j] = j % 3 == 0 ? (float)(j - 20) : j % 3 == 1 ? INFINITY : -INFINITY;
-        gnomon_filter_round(x, STEPS, bits, MOST, &quads, &facts, &filter, out);
+        gnomon_filter_round(x, STEPS, bits, MOST, &kernels, &facts, &filter, out);
         int sum = 0;
         for (int j = 0; j < STEPS; j++) {
             const int v = bits == 8 ? ((const int8_t *)out)[j] : ((const int16_t *)out)[j];
             assert_in_range(v + MOST, 0, 2 * MOST);
             sum += v;
         }
-        if (bits == 8) assert_int_equal(filter.start, -quads.shift * sum);
+        if (bits == 8) assert_int_equal(filter.start, -kernels.quads.shift * sum);
         x[1] = x[4] = 1; /* an odd number of them */
-        gnomon_filter_round(x, STEPS, bits, MOST, &quads, &facts, &filter, out);
-        assert_true(bits == 16 || abs(filter.start) <= quads.shift * STEPS * MOST);
+        gnomon_filter_round(x, STEPS, bits, MOST, &kernels, &facts, &filter, out);
+        assert_true(bits == 16 || abs(filter.start) <= kernels.quads.shift * STEPS * MOST);
     }
 }
 
