@@ -44,7 +44,7 @@ enum {
     SAMPLED = 16,          /* of so many points one is in the sample */
     LEAST_SAMPLE = 1024,   /* points */
     CACHED_BYTES = 1 << 19,
-    AHEAD_BYTES = 4096,
+    AHEAD_BYTES = 8192,
     DIRECT_ROWS = 256, /* base rows between checks of the buffers, without a filter */
 };
 
@@ -268,19 +268,19 @@ static gnomon_query asked(const worker *w, int64_t q)
     return gnomon_query_for(c->s, c->query + w->query + q, c->base, w->own->f64);
 }
 
-/* Memory that will be read soon. */
+/* Memory that will be read soon, into the second cache: the first one has no room for much. */
 static void fetch(const void *from, int64_t bytes)
 {
-    enum { LINE = 64 };
+    enum { LINE = 64, READ = 0, SECOND = 2 };
     for (int64_t line = 0; line < bytes; line += LINE)
-        __builtin_prefetch((const char *)from + line);
+        __builtin_prefetch((const char *)from + line, READ, SECOND);
 }
 
 /* The keys of count of a query's candidates. */
 static void keys_of(worker *w, gnomon_query query, const gnomon_survivor *kept, int64_t count,
                     gnomon_ranked *found)
 {
-    enum { MOST = 512 }; /* bytes of a row */
+    enum { MOST = 4096 }; /* bytes of a row */
     const scan *c = w->c;
     const int64_t size = (int64_t)gnomon_dtype_size(c->base->dtype);
     const int64_t ahead = c->bits ? 0 : gnomon_min(c->s->cols * size, MOST);
