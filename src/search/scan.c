@@ -653,7 +653,8 @@ static void scan_block(worker *w, int64_t place, int64_t end)
                         .sums_ld = w->count,
                         .full = w->chunk != NULL ? full_of_list : full};
     const int64_t words = words_of(c, c->part);
-    const int64_t queries = gnomon_min(w->count, QUERY_FLOATS / words / 48 * 48 + 48);
+    /* what all kernels take at a time divides them */
+    const int64_t queries = gnomon_min(w->count, QUERY_FLOATS / words / 96 * 96 + 96);
     worker part = *w; /* of the chunk's queries, those that meet the block at a time */
     sift.arg = &part;
     for (int64_t from = 0; from < c->steps; from += c->part) {
