@@ -97,6 +97,8 @@ typedef struct gnomon_quads {
     int most;         /* the largest */
     int shift;        /* added to a point's to be positive, which 'start' of a filter undoes */
     int words;        /* a point's come in multiples of so many, four coordinates each */
+    int halves;       /* 0, or products with so many words of a point are summed in 16 bits, the
+                       * first two and the last two coordinates of each apart */
     float product_ns; /* a multiply-add takes on one thread, about */
     float compare_ns; /* and the comparison of a sum */
 } gnomon_quads;

@@ -27,6 +27,7 @@
 #include "search/exact.h"
 
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -104,16 +105,47 @@ static double length_lost(int64_t steps, float lost)
     return sqrt((double)lost * (1 + (double)steps * 0x1p-22) + (double)steps * 0x1p-124);
 }
 
+/* The most that coordinates of one sign add up to where their products are summed in 16 bits. */
+static int largest_half(const int8_t *x, int64_t words, int halves)
+{
+    int most = 0;
+    for (int64_t w = 0; w < words; w += halves, x += 4 * halves) {
+        int up[4] = {0}, all[4] = {0};
+        for (int i = 0; i < halves; i++) {
+            for (int c = 0; c < 4; c++) {
+                const int v = x[4 * i + c];
+                up[c] += v > 0 ? v : 0;
+                all[c] += v;
+            }
+        }
+        for (int c = 0; c < 4; c += 2) {
+            const int above = up[c] + up[c + 1], below = above - all[c] - all[c + 1];
+            most = above > most ? above : most;
+            most = below > most ? below : most;
+        }
+    }
+    return most;
+}
+
 void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most,
                          const gnomon_search_kernels *kernels, const gnomon_filter_query *facts,
                          gnomon_filter *filter, uint32_t *out)
 {
     const gnomon_quads *quads = &kernels->quads;
-    memset(out, 0, (size_t)gnomon_filter_words(quads, steps, bits) * sizeof *out);
-    float lost;
+    const int64_t words = gnomon_filter_words(quads, steps, bits);
+    const bool halves = bits == 8 && quads->halves > 0;
+    /* points' coordinates are positive there, up to twice the most */
+    const int room = halves ? INT16_MAX / (2 * quads->most) : INT_MAX;
+    float lost, scale;
     int32_t sum;
-    const float scale =
-        kernels->round_row(centred, steps, bits, most, facts->whole, out, &lost, &sum);
+    if (halves) most = INT8_MAX;
+    for (;;) {
+        memset(out, 0, (size_t)words * sizeof *out);
+        scale = kernels->round_row(centred, steps, bits, most, facts->whole, out, &lost, &sum);
+        const int half = halves ? largest_half((const int8_t *)out, words, quads->halves) : 0;
+        if (half <= room) break;
+        most = (int)((int64_t)most * room / half);
+    }
     filter->scale = scale >= 0 ? scale : 0;
     if (bits == 8) filter->start = -quads->shift * sum;
     if (!facts->whole || scale != 1) filter->whole = INFINITY;

@@ -28,8 +28,9 @@ static inline int64_t gnomon_filter_words(const gnomon_quads *quads, int64_t ste
            : bits == 16 ? (steps + 1) / 2
                         : (steps + group - 1) / group * quads->words;
 }
-/* Turns a centred query of so many steps into integers of 16 or 8 bits, at most 'most' large, with
- * what that means for its filter. */
+/* Turns a centred query of so many steps into integers of 16 or 8 bits, with what that means for
+ * its filter. They are at most 'most' large; where products are summed in 16 bits as large as these
+ * sums allow. */
 void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most,
                          const gnomon_search_kernels *kernels, const gnomon_filter_query *facts,
                          gnomon_filter *filter, uint32_t *out);

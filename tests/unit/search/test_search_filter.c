@@ -133,12 +133,56 @@ static void coordinates_beyond_fp32_are_rounded(void **state)
     }
 }
 
+/* Where products are summed in 16 bits a query's integers are as large as these sums hold, whatever
+ * their signs, and no smaller than that asks for. */
+static void products_of_a_query_fit_in_16_bits(void **state)
+{
+    (void)state;
+    enum { STEPS = 200, PATTERNS = 5 };
+    const gnomon_search_kernels *kernels = gnomon_cpu_kernels("portable")->search;
+    const gnomon_quads *quads = &kernels->quads;
+    const int run = 4 * quads->halves, room = 2 * quads->most;
+    uint64_t drawn = 5;
+    assert_true(run > 0);
+    for (int pattern = 0; pattern < PATTERNS; pattern++) {
+        float x[STEPS];
+        uint32_t out[STEPS];
+        const gnomon_filter_query facts = {.norm = 10, .whole = pattern == 4};
+        gnomon_filter filter = {0};
+        for (int j = 0; j < STEPS; j++)
+            x[j] = pattern == 0   ? 1
+                   : pattern == 1 ? (float)(1 - j % 2 * 2)
+                   : pattern == 2 ? (float)(draw(&drawn) - 0.5)
+                   : pattern == 3 ? (j == 17 ? -1 : 0.01F)
+                                  : (float)(j % 120);
+        gnomon_filter_round(x, STEPS, 8, quads->most, kernels, &facts, &filter, out);
+        const int8_t *bytes = (const int8_t *)out;
+        int largest = 0;
+        for (int j = 0; j < (STEPS + run - 1) / run * run; j += 2) {
+            int most[2] = {0};
+            for (int i = j / run * run + j / 2 % 2 * 2; i < (j / run + 1) * run; i += 4) {
+                for (int c = 0; c < 2; c++)
+                    most[bytes[i + c] < 0] += abs(bytes[i + c]);
+            }
+            largest = most[0] > largest ? most[0] : largest;
+            largest = most[1] > largest ? most[1] : largest;
+        }
+        assert_true(largest * room <= INT16_MAX);
+        if (pattern < 3) assert_true(largest * room > INT16_MAX * 9 / 10);
+        if (pattern == 3) assert_int_equal(bytes[17], -127);
+        for (int j = 0; j < STEPS; j++)
+            assert_true(fabsf(x[j] - filter.scale * bytes[j]) <= 0.501F * filter.scale);
+        assert_true(pattern != 4 || filter.whole == INFINITY);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_bound_holds_where_every_rounding_goes_one_way),
         cmocka_unit_test(a_nearest_point_that_rounding_hides_is_found),
         cmocka_unit_test(coordinates_beyond_fp32_are_rounded),
+        cmocka_unit_test(products_of_a_query_fit_in_16_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

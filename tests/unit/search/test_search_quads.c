@@ -8,10 +8,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-typedef enum kind { BELL, BYTES, SIGNS, ZEROS, TAILS, ONE_COLUMN, SCALES, TINY, EQUAL, KINDS } kind;
+typedef enum kind {
+    BELL,
+    BYTES,
+    SIGNS,
+    ZEROS,
+    TAILS,
+    ONE_COLUMN,
+    SCALES,
+    TINY,
+    EQUAL,
+    ONE_SIGN,
+    KINDS
+} kind;
 
 static const char *const names[] = {"bell",       "bytes",  "signs", "zeros", "tails",
-                                    "one column", "scales", "tiny",  "equal"};
+                                    "one column", "scales", "tiny",  "equal", "one sign"};
 
 static float value_of(kind like, int64_t row, int64_t col, uint64_t *state)
 {
@@ -33,6 +45,8 @@ static float value_of(kind like, int64_t row, int64_t col, uint64_t *state)
         return (float)(x * 1e-41);
     case EQUAL:
         return 0.3F;
+    case ONE_SIGN: /* of all of a point: sums of products are as large as can be */
+        return (float)((row % 2 ? 1 : -1) * (1 + 0.01 * x));
     default:
         return (float)x;
     }
