@@ -19,7 +19,6 @@
 
 #include <stdbool.h>
 
-enum { GNOMON_LANES = 16 };
 /* Columns of a product with A^T A: two lines of the cache in single precision. */
 enum { GNOMON_NORMAL = 2 * GNOMON_LANES };
 

@@ -14,6 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Points of a tile. */
+enum { GNOMON_LANES = 16 };
+
 /* Kernels may take so many queries at a time. */
 #define GNOMON_SIFT_QUERIES 32
 
@@ -103,6 +106,26 @@ typedef struct gnomon_quads {
     float compare_ns; /* and the comparison of a sum */
 } gnomon_quads;
 
+/* GNOMON_LANES points of fp32, rows of d adjacent coordinates x * factor - mean, that become
+ * integers of 8 bits, at most 'most' large. */
+typedef struct gnomon_packing {
+    const float *lane[GNOMON_LANES];
+    int64_t d;
+    const float *mean, *with; /* with: NULL, or what products with them are wanted */
+    float factor;
+    int most;
+    bool integers; /* all x * factor may be integers: else it is not asked */
+    /* Of the peak, as points before had it: the first pass makes integers by it, which serve where
+     * it holds. 0 to begin with; negative: it did not hold. */
+    float guess;
+    int8_t *bytes; /* room for them: d in multiples of 64 */
+    /* what is told: the largest magnitude, whether all x * factor are integers, what rounding took
+     */
+    double squares[GNOMON_LANES], dots[GNOMON_LANES];
+    float peak, lost[GNOMON_LANES];
+    bool whole;
+} gnomon_packing;
+
 typedef struct gnomon_search_kernels {
     gnomon_quads quads;
     /* Packs w coordinates of GNOMON_LANES points into a tile: x * factor - mean, in fp32 (for types
@@ -131,13 +154,10 @@ typedef struct gnomon_search_kernels {
      */
     float (*round_row)(const float *x, int64_t w, int bits, int most, bool whole, uint32_t *out,
                        float *lost, int32_t *sum);
-    /* NULL, or those 8 bits of points of fp32 without a tile: GNOMON_LANES rows of d adjacent
-     * coordinates, x * factor - mean. First their squares, their products with 'with' (unless that
-     * is NULL), the largest magnitude, and whether all x * factor are integers; then the 8 bits. */
-    bool (*survey_rows)(const float *const *lane, int64_t d, float factor, const float *mean,
-                        const float *with, double *squares, double *dots, float *peak);
-    float (*quarter_rows)(const float *const *lane, int64_t d, float factor, const float *mean,
-                          float peak, int most, bool whole, uint32_t *out, float *lost);
+    /* NULL, or those 8 bits of points of fp32 without a tile: first what there is to tell of them,
+     * then the integers, with the scale and what rounding took as 'quarter' tells them. */
+    void (*survey_rows)(gnomon_packing *rows);
+    float (*quarter_rows)(gnomon_packing *rows, bool whole, uint32_t *out);
     void (*sift)(const gnomon_sift *s);
     void (*sift_halves)(const gnomon_sift *s);
     void (*sift_quarters)(const gnomon_sift *s);

@@ -474,14 +474,8 @@ static bool pack(const worker *of, int64_t place, int64_t end, int64_t from, int
                                   of->frame.mean64 + from, tile);
 }
 
-/* A tile's points where they are packed straight from their rows. */
-typedef struct rows_f32 {
-    const float *lane[LANES];
-    float peak;
-} rows_f32;
-
 /* What 'last' of a sift needs of a tile, once all its squares and dots are there. */
-static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, const rows_f32 *rows,
+static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, gnomon_packing *rows,
                         bool whole)
 {
     const scan *c = w->c;
@@ -506,30 +500,26 @@ static void finish_tile(worker *w, int64_t place, int64_t end, int64_t tile, con
         uint32_t *packed = w->own->packed + tile * words_of(c, c->steps) * LANES;
         float scale;
         if (rows != NULL)
-            scale = s->kernels->quarter_rows(rows->lane, c->steps, (float)s->centre.scale,
-                                             w->frame.mean, rows->peak, most, blur.whole >= 0,
-                                             packed, lost);
+            scale = s->kernels->quarter_rows(rows, blur.whole >= 0, packed);
         else
             scale = (c->width == 16 ? s->kernels->halve : s->kernels->quarter)(
                 w->own->tiles, c->steps, most, blur.whole >= 0, packed, lost);
-        gnomon_blur_halve(c->steps, scale, lost, lanes, &blur);
+        gnomon_blur_halve(c->steps, scale, rows != NULL ? rows->lost : lost, lanes, &blur);
     }
     if (blur.whole < 0) w->whole = false;
     w->own->blurs[tile] = blur;
 }
 
 /* Packs a tile of points from 'place' on straight from their rows. */
-static void pack_rows(worker *w, int64_t place, int64_t end, int64_t tile)
+static void pack_rows(worker *w, int64_t place, int64_t end, int64_t tile, gnomon_packing *rows)
 {
     const scan *c = w->c;
-    const gnomon_search *s = c->s;
-    rows_f32 rows;
     for (int l = 0; l < LANES; l++)
-        rows.lane[l] = gnomon_row_at(c->base, row_of(c, place + l < end ? place + l : end - 1));
-    const bool whole = s->kernels->survey_rows(
-        rows.lane, c->steps, (float)s->centre.scale, w->frame.mean, w->frame.with,
-        w->own->squares + tile * LANES, w->own->dots + tile * LANES, &rows.peak);
-    finish_tile(w, place, end, tile, &rows, whole);
+        rows->lane[l] = gnomon_row_at(c->base, row_of(c, place + l < end ? place + l : end - 1));
+    c->s->kernels->survey_rows(rows);
+    memcpy(w->own->squares + tile * LANES, rows->squares, sizeof rows->squares);
+    memcpy(w->own->dots + tile * LANES, rows->dots, sizeof rows->dots);
+    finish_tile(w, place, end, tile, rows, rows->whole);
 }
 
 /* Packs coordinates [from, from + steps) of tiles of points [place, end), at most a block. whole:
@@ -542,6 +532,13 @@ static void pack_tiles(worker *w, int64_t place, int64_t end, int64_t from, int6
     scratch *own = w->own;
     const int64_t tiles = (end - place + LANES - 1) / LANES;
     double factor[LANES] = {0};
+    gnomon_packing rows = {.d = c->steps,
+                           .mean = w->frame.mean,
+                           .with = w->frame.with,
+                           .factor = (float)s->centre.scale,
+                           .most = s->centre.most,
+                           .integers = s->centre.whole,
+                           .bytes = (int8_t *)own->tiles};
     if (from == 0) {
         for (int64_t t = 0; t < tiles; t++)
             whole[t] = true;
@@ -551,7 +548,7 @@ static void pack_tiles(worker *w, int64_t place, int64_t end, int64_t from, int6
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t first = place + t * LANES;
         if (c->from_rows) {
-            pack_rows(w, first, end, t);
+            pack_rows(w, first, end, t, &rows);
             continue;
         }
         float *tile = c->width < 32 ? own->tiles : own->tiles + t * steps * LANES;

@@ -264,13 +264,40 @@ static void sums_of_several_rows(void **state)
     }
 }
 
+static void check_bytes(const gnomon_search_kernels *k, gnomon_packing *rows, const float *with,
+                        bool integers, int64_t words, uint32_t *out)
+{
+    enum { LANES = GNOMON_LANES };
+    const int64_t d = rows->d;
+    const float scale = k->quarter_rows(rows, integers, out);
+    for (int l = 0; l < LANES; l++) {
+        long double square = 0, dot = 0, gone = 0;
+        for (int64_t j = 0; j < words * 4; j++) {
+            const float by = j < d ? rows->lane[l][j] * rows->factor : 0;
+            const float c = j < d ? by - rows->mean[j] : 0;
+            const uint32_t word = out[j / 4 * LANES + l];
+            const int q = (int8_t)((word >> j % 4 * 8) - (uint32_t)k->quads.shift);
+            const long double rest = (long double)c - (long double)scale * q;
+            assert_true(q >= -k->quads.most && q <= k->quads.most && (j < d || q == 0));
+            square += (long double)c * c;
+            dot += j < d ? (long double)c * with[j] : 0;
+            gone += rest * rest;
+        }
+        const long double share = (long double)d * 0x1p-22L, under = (long double)d * 0x1p-124L;
+        assert_true(fabsl(rows->squares[l] - square) <= (long double)d * 0x1p-52L * square);
+        if (rows->with != NULL)
+            assert_true(fabsl(rows->dots[l] - dot) <=
+                        (long double)d * 0x1p-52L * (square + 100 * 100 * d));
+        assert_true(gone <= rows->lost[l] * (1 + share) + under);
+        assert_true(gone > 0x1p126L || rows->lost[l] <= gone * (1 + 4 * share) + under);
+    }
+}
+
 /* Points straight from their rows: what is told of them is so, and nothing behind a row is read. */
 static void check_rows(const gnomon_search_kernels *k, kind like, int64_t d, char *end)
 {
     enum { LANES = GNOMON_LANES };
-    const float *lane[LANES];
-    float mean[MOST_D], with[MOST_D], lost[LANES] = {0}, peak, most = 0;
-    double squares[LANES], dots[LANES];
+    float mean[MOST_D], with[MOST_D], most = 0;
     uint64_t drawn = (uint64_t)d + 7;
     const float factor = like == BYTES ? 1 : 0.5F;
     bool whole = true;
@@ -281,40 +308,43 @@ static void check_rows(const gnomon_search_kernels *k, kind like, int64_t d, cha
         with[j] = (float)j * mean[d - 1 - j] / (float)d;
     for (int64_t i = 0; i < LANES * d; i++)
         x[i] = value_of(like, i / d, i % d, &drawn);
-    for (int l = 0; l < LANES; l++)
-        lane[l] = x + (LANES - 1 - l) * d;
-    const bool told = k->survey_rows(lane, d, factor, mean, with, squares, dots, &peak);
     const int64_t padded = (d + k->quads.words * 4 - 1) / (k->quads.words * 4);
     const int64_t words = padded * k->quads.words;
     uint32_t *out = malloc((size_t)(words * LANES) * sizeof *out);
-    const float scale =
-        k->quarter_rows(lane, d, factor, mean, peak, k->quads.most, like == BYTES, out, lost);
-    for (int l = 0; l < LANES; l++) {
-        long double square = 0, dot = 0, gone = 0;
-        for (int64_t j = 0; j < words * 4; j++) {
-            const float by = j < d ? lane[l][j] * factor : 0, c = j < d ? by - mean[j] : 0;
-            const uint32_t word = out[j / 4 * LANES + l];
-            const int q = (int8_t)((word >> j % 4 * 8) - (uint32_t)k->quads.shift);
-            const long double rest = (long double)c - (long double)scale * q;
-            assert_true(q >= -k->quads.most && q <= k->quads.most && (j < d || q == 0));
-            whole = whole && by == rintf(by);
-            most = fmaxf(most, fabsf(c));
-            square += (long double)c * c;
-            dot += j < d ? (long double)c * with[j] : 0;
-            gone += rest * rest;
-        }
-        assert_true(fabsl(squares[l] - square) <= (long double)d * 0x1p-52L * square);
-        assert_true(fabsl(dots[l] - dot) <= (long double)d * 0x1p-52L * (square + 100 * 100 * d));
-        assert_true(gone <= lost[l] * (1 + (long double)d * 0x1p-22L) + (long double)d * 0x1p-124L);
-        assert_true(gone > 0x1p126L ||
-                    lost[l] <= gone * (1 + (long double)d * 0x1p-20L) + (long double)d * 0x1p-124L);
+    int8_t *bytes = malloc((size_t)(LANES * (d + 64)));
+    gnomon_packing rows = {.d = d,
+                           .mean = mean,
+                           .with = d % 3 == 0 ? NULL : with,
+                           .factor = factor,
+                           .most = k->quads.most,
+                           .integers = d % 2 == 0,
+                           .bytes = bytes};
+    for (int l = 0; l < LANES; l++)
+        rows.lane[l] = x + (LANES - 1 - l) * d;
+    for (int64_t i = 0; i < LANES * d; i++) {
+        const float by = x[i] * factor;
+        whole = whole && by == rintf(by);
+        most = fmaxf(most, fabsf(by - mean[i % d]));
     }
-    assert_true(peak == most && told == whole);
+    /* without a guess, by what followed, and by some that do not hold */
+    const float guesses[] = {0, 0, 2 * most, 0.999F * most, -1};
+    for (int i = 0; i < 5; i++) {
+        if (i != 1) rows.guess = guesses[i];
+        k->survey_rows(&rows);
+        assert_true(rows.peak == most);
+        assert_true(rows.whole == (whole && (rows.integers || rows.with != NULL)));
+        check_bytes(k, &rows, with, like == BYTES, words, out);
+    }
     /* a number that is none is seen */
     x[LANES * d - 1] = like == BELL ? NAN : INFINITY;
-    assert_false(k->survey_rows(lane, d, factor, mean, NULL, squares, dots, &peak));
-    assert_false(peak < HUGE_VALF || squares[0] < HUGE_VAL);
-    assert_true(isnan(k->quarter_rows(lane, d, factor, mean, peak, 1, false, out, lost)));
+    for (int i = 0; i < 2; i++) {
+        rows.guess = i == 0 ? 0 : 1;
+        k->survey_rows(&rows);
+        assert_false(rows.whole);
+        assert_false(rows.peak < HUGE_VALF || rows.squares[0] < HUGE_VAL);
+        assert_true(isnan(k->quarter_rows(&rows, false, out)));
+    }
+    free(bytes);
     free(out);
 }
 
