@@ -79,6 +79,55 @@ typedef struct gnomon_sift_bits {
     void *arg;
 } gnomon_sift_bits;
 
+/* Bits by planes: plane b of a block of points holds bit b of each, GNOMON_PLANES of them at a time
+ * (a part of the bits). */
+enum {
+    GNOMON_PLANE_POINTS = 512,
+    GNOMON_PLANES = 512,
+    GNOMON_PLANE_LEVELS = 25, /* bits of a sum, of up to 2^24 */
+};
+
+typedef struct gnomon_bit_planes {
+    /* and one of zeros */
+    uint32_t planes[(GNOMON_PLANES + 1) * (GNOMON_PLANE_POINTS / 32)];
+    /* how many ones points have in the parts so far: the sum's bits, as planes */
+    uint32_t weights[GNOMON_PLANE_LEVELS * (GNOMON_PLANE_POINTS / 32)];
+} gnomon_bit_planes;
+
+/* Bits of a sum, which goes up to one more than the points have. */
+static inline int gnomon_plane_levels(int64_t bits)
+{
+    int levels = 6;
+    while ((int64_t)1 << levels < bits + 2)
+        levels++;
+    return levels;
+}
+
+/* A query as a list of planes: words before the list, and in all. */
+static inline int64_t gnomon_picks_head(int64_t bits)
+{
+    return ((bits + GNOMON_PLANES - 1) / GNOMON_PLANES + 3 + 3) / 4 * 4;
+}
+static inline int64_t gnomon_picks_words(int64_t bits)
+{
+    /* half the bits at the most, two bytes each; those of a part come in groups of eight */
+    return gnomon_picks_head(bits) + (bits / 16 + (bits + GNOMON_PLANES - 1) / GNOMON_PLANES) * 4;
+}
+
+/* Queries against a part of a block's bits; scores as sift_bits'. Parts come in order. */
+typedef struct gnomon_sift_planes {
+    const uint32_t *picks; /* query q's at picks + q * ld */
+    int64_t ld, count;
+    gnomon_filter *filters;
+    const gnomon_bit_planes *planes;
+    int64_t bits, part;
+    int64_t k;          /* 0, or: a point that so many come before need not pass */
+    uint32_t *sums;     /* gnomon_plane_levels(bits) planes a query; NULL: one part is all */
+    uint32_t row, rows; /* of the block: GNOMON_PLANE_POINTS at most */
+    void (*full)(void *arg, int64_t q);
+    void *arg;
+} gnomon_sift_planes;
+
 /* A sparse row: columns ascend, and each stands once. Its coordinates are values times factor. */
 typedef struct gnomon_sparse_row {
     const int64_t *cols;
@@ -162,6 +211,12 @@ typedef struct gnomon_search_kernels {
     void (*sift_halves)(const gnomon_sift *s);
     void (*sift_quarters)(const gnomon_sift *s);
     void (*sift_bits)(const gnomon_sift_bits *s);
+    /* The same by planes: what a query is made to, 'picks' of gnomon_picks_words; a part of some
+     * points' bits, whose rows begin at 'rows' with bytes col_stride apart; and the sift. */
+    void (*pick_bits)(const uint64_t *query, int64_t bits, uint32_t *picks);
+    void (*turn_bits)(const uint8_t *const *rows, int64_t count, int64_t col_stride, int64_t bits,
+                      int64_t part, gnomon_bit_planes *to);
+    void (*sift_planes)(const gnomon_sift_planes *s);
     /* Sums in fp64 over d coordinates of one point x, in sixteen interleaved chains of fused
      * multiply-adds that a fixed tree joins: relative error below (d / 16 + 8) 2^-53 of the sum of
      * magnitudes. Of (q - x * factor)^2, of q * x, of (x * factor)^2. */

@@ -54,14 +54,12 @@
 #pragma clang attribute pop
 #pragma clang attribute push(                                                                   \
     __attribute__((target("avx2,fma,f16c,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni," \
-                          "avx512vpopcntdq,amx-tile,amx-int8,amx-bf16"))),                      \
+                          "amx-tile,amx-int8,amx-bf16"))),                                      \
     apply_to = function)
 #else
 #pragma GCC pop_options
-#pragma GCC target("avx512vnni,avx512vpopcntdq,amx-tile,amx-int8,amx-bf16")
+#pragma GCC target("avx512vnni,amx-tile,amx-int8,amx-bf16")
 #endif
-
-#include "cpu/search/bits.inc"
 
 #include "cpu/search/limits.inc"
 

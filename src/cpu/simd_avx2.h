@@ -149,6 +149,30 @@ static inline vu vu_xor(vu a, vu b)
 {
     return _mm256_xor_si256(a, b);
 }
+/* sum + a + b, bit by bit: leaves the lower bit of two, returns the upper one */
+static inline vu vu_full_add(vu *sum, vu a, vu b)
+{
+    const vu s = *sum, x = vu_xor(s, a);
+    *sum = vu_xor(x, b);
+    return vu_or(vu_and(s, a), vu_and(x, b));
+}
+/* each bit as two at least of the three have it */
+static inline vu vu_majority(vu a, vu b, vu c)
+{
+    return vu_or(vu_and(a, b), vu_and(vu_xor(a, b), c));
+}
+/* whether a bit is set */
+static inline bool vu_any(vu a)
+{
+    return !_mm256_testz_si256(a, a);
+}
+/* the odd lanes of one for the even lanes before them of the other */
+static inline void vu_trade(vu *even, vu *odd)
+{
+    const vu e = *even, o = *odd;
+    *even = _mm256_blend_epi32(e, _mm256_slli_epi64(o, 32), 0xaa);
+    *odd = _mm256_blend_epi32(_mm256_srli_epi64(e, 32), o, 0xaa);
+}
 static inline vu vu_shl(vu a, int n)
 {
     return _mm256_slli_epi32(a, n);

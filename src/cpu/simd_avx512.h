@@ -160,6 +160,30 @@ static inline vu vu_xor(vu a, vu b)
 {
     return _mm512_xor_si512(a, b);
 }
+/* sum + a + b, bit by bit: leaves the lower bit of two, returns the upper one */
+static inline vu vu_full_add(vu *sum, vu a, vu b)
+{
+    const vu s = *sum;
+    *sum = _mm512_ternarylogic_epi32(s, a, b, 0x96);
+    return _mm512_ternarylogic_epi32(s, a, b, 0xe8);
+}
+/* each bit as two at least of the three have it */
+static inline vu vu_majority(vu a, vu b, vu c)
+{
+    return _mm512_ternarylogic_epi32(a, b, c, 0xe8);
+}
+/* whether a bit is set */
+static inline bool vu_any(vu a)
+{
+    return _mm512_test_epi32_mask(a, a) != 0;
+}
+/* the odd lanes of one for the even lanes before them of the other */
+static inline void vu_trade(vu *even, vu *odd)
+{
+    const vu e = *even, o = *odd;
+    *even = _mm512_mask_blend_epi32(0xaaaa, e, _mm512_slli_epi64(o, 32));
+    *odd = _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(e, 32), o);
+}
 static inline vu vu_shl(vu a, int n)
 {
     return _mm512_slli_epi32(a, (unsigned)n);

@@ -153,6 +153,30 @@ static inline vu vu_xor(vu a, vu b)
 {
     return veorq_u32(a, b);
 }
+/* sum + a + b, bit by bit: leaves the lower bit of two, returns the upper one */
+static inline vu vu_full_add(vu *sum, vu a, vu b)
+{
+    const vu s = *sum, x = vu_xor(s, a);
+    *sum = vu_xor(x, b);
+    return vu_or(vu_and(s, a), vu_and(x, b));
+}
+/* each bit as two at least of the three have it */
+static inline vu vu_majority(vu a, vu b, vu c)
+{
+    return vu_or(vu_and(a, b), vu_and(vu_xor(a, b), c));
+}
+/* whether a bit is set */
+static inline bool vu_any(vu a)
+{
+    return vmaxvq_u32(a) != 0;
+}
+/* the odd lanes of one for the even lanes before them of the other */
+static inline void vu_trade(vu *even, vu *odd)
+{
+    const vu e = *even, o = *odd;
+    *even = vtrn1q_u32(e, o);
+    *odd = vtrn2q_u32(e, o);
+}
 static inline vu vu_shl(vu a, int n)
 {
     return vshlq_u32(a, vdupq_n_s32(n));

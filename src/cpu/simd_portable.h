@@ -178,6 +178,30 @@ static inline vu vu_xor(vu a, vu b)
 {
     return a ^ b;
 }
+/* sum + a + b, bit by bit: leaves the lower bit of two, returns the upper one */
+static inline vu vu_full_add(vu *sum, vu a, vu b)
+{
+    const vu s = *sum, x = vu_xor(s, a);
+    *sum = vu_xor(x, b);
+    return vu_or(vu_and(s, a), vu_and(x, b));
+}
+/* each bit as two at least of the three have it */
+static inline vu vu_majority(vu a, vu b, vu c)
+{
+    return vu_or(vu_and(a, b), vu_and(vu_xor(a, b), c));
+}
+/* whether a bit is set */
+static inline bool vu_any(vu a)
+{
+    return (a[0] | a[1] | a[2] | a[3]) != 0;
+}
+/* the odd lanes of one for the even lanes before them of the other */
+static inline void vu_trade(vu *even, vu *odd)
+{
+    const vu e = *even, o = *odd;
+    *even = (vu){e[0], o[0], e[2], o[2]};
+    *odd = (vu){e[1], o[1], e[3], o[3]};
+}
 static inline vu vu_shl(vu a, int n)
 {
     return a << (uint32_t)n;

@@ -45,6 +45,9 @@ enum {
     LEAST_SAMPLE = 1024,   /* points */
     CACHED_BYTES = 1 << 19,
     AHEAD_BYTES = 8192,
+    PLANE_ROWS = 128, /* bits are compared by planes where there are so many points */
+    PLANE_BYTES = GNOMON_PLANE_POINTS / 8,
+    PLANE_QUERIES = 4, /* and queries of a task, who pay for the points' turn */
     DIRECT_ROWS = 256, /* base rows between checks of the buffers, without a filter */
 };
 
@@ -62,6 +65,7 @@ typedef struct scan {
     bool from_f32;          /* base points become fp32 without fp64 between */
     bool from_rows;         /* and 8 bits straight from their rows */
     bool bits, direct;
+    bool planes; /* bits are compared by planes */
     bool ranged; /* threads take ranges of points rather than chunks of queries */
     bool last;   /* no piece comes after it */
     int width;   /* bits of a coordinate: 32 (fp32), 16 or 8 */
@@ -77,6 +81,8 @@ typedef struct scan {
     uint32_t *packed; /* the same, in integer coordinates */
     int64_t ld;       /* words of a query */
     uint64_t *words;  /* queries x steps, for bits */
+    uint32_t *picks;  /* queries x pick_words, by planes */
+    int64_t pick_words;
     /* the piece's points, where they are packed once for all chunks; else NULL */
     gnomon_scan_packed made;
     void *made_here; /* their memory, unless they are the caller's */
@@ -121,6 +127,8 @@ typedef struct scratch {
     int32_t *later; /* and how many stand behind the first ones, of these or of a query's ranges */
     gnomon_survivor *aside, *survivors; /* with 'in_task', of a chunk */
     uint64_t *words;
+    gnomon_bit_planes *planes;
+    uint32_t *bit_sums;
     uint32_t *packed;
     /* of a list: the queries of the chunk that ask for it, in a row */
     gnomon_filter *listed;
@@ -708,6 +716,33 @@ static void scan_bits(worker *w, int64_t place, int64_t end)
     s->kernels->sift_bits(&sift);
 }
 
+/* The same by planes. */
+static void scan_planes(worker *w, int64_t place, int64_t end)
+{
+    const scan *c = w->c;
+    const gnomon_search *s = c->s;
+    const uint8_t *rows[GNOMON_PLANE_POINTS];
+    for (int64_t p = place; p < end; p++)
+        rows[p - place] = (const uint8_t *)c->base->data + row_of(c, p) * c->base->row_stride;
+    gnomon_sift_planes sift = {.picks = c->picks + w->query * c->pick_words,
+                               .ld = c->pick_words,
+                               .count = w->count,
+                               .filters = w->filters,
+                               .planes = w->own->planes,
+                               .bits = 8 * s->cols,
+                               .k = s->options.k,
+                               .sums = w->own->bit_sums,
+                               .row = (uint32_t)place,
+                               .rows = (uint32_t)(end - place),
+                               .full = full,
+                               .arg = w};
+    for (; sift.part * GNOMON_PLANES < sift.bits; sift.part++) {
+        s->kernels->turn_bits(rows, end - place, c->base->col_stride, sift.bits, sift.part,
+                              w->own->planes);
+        s->kernels->sift_planes(&sift);
+    }
+}
+
 /* The key beyond which a point is no answer of a query. */
 static double farthest(const worker *w, int64_t q)
 {
@@ -951,6 +986,8 @@ static void scan_task(void *arg, int64_t task, int number)
         if (s->options.k == 0 && w.at->hits + w.count * c->block > c->hit_room) break;
         if (c->direct)
             scan_direct(&w, w.at->row, to, number);
+        else if (c->planes)
+            scan_planes(&w, w.at->row, to);
         else if (c->bits)
             scan_bits(&w, w.at->row, to);
         else
@@ -1102,7 +1139,12 @@ static void cut(scan *c)
     c->in_task = d.in_task;
     c->range = gnomon_round_up(gnomon_ceil_div(c->count, d.ranges), LANES);
     c->ranges = gnomon_ceil_div(c->count, c->range);
-    if (c->bits) {
+    c->planes = c->bits && c->s->cols > 0 && c->chunk >= PLANE_QUERIES && c->range >= PLANE_ROWS;
+    if (c->planes) {
+        c->block = GNOMON_PLANE_POINTS;
+        c->range = gnomon_round_up(c->range, c->block);
+        c->ranges = gnomon_ceil_div(c->count, c->range);
+    } else if (c->bits) {
         c->block = BLOCK_FLOATS / 2 / c->steps;
     } else if (c->direct) {
         c->block = DIRECT_ROWS;
@@ -1145,6 +1187,17 @@ static gnomon_status reserve_lists(const scan *c, scratch *own)
     return gnomon_alloc(ctx, c->lists->count + 1, sizeof *own->heads, "lists", &own->heads);
 }
 
+/* Sums are carried from one part of the bits to the next. */
+static gnomon_status reserve_planes(const scan *c, scratch *own)
+{
+    gnomon_context *ctx = c->s->ctx;
+    const int64_t bits = 8 * c->s->cols;
+    GNOMON_TRY(gnomon_alloc(ctx, 1, sizeof *own->planes, "base planes", &own->planes));
+    if (bits <= GNOMON_PLANES) return GNOMON_OK;
+    const int64_t bytes = gnomon_plane_levels(bits) * PLANE_BYTES;
+    return gnomon_alloc(ctx, c->chunk, (size_t)bytes, "sums of bits", &own->bit_sums);
+}
+
 static gnomon_status reserve_workers(scan *c)
 {
     gnomon_context *ctx = c->s->ctx;
@@ -1170,7 +1223,9 @@ static gnomon_status reserve_workers(scan *c)
                                     "places", &own->later));
             GNOMON_TRY(gnomon_alloc(ctx, c->room, sizeof *own->aside, "candidates", &own->aside));
         }
-        if (c->bits)
+        if (c->planes)
+            GNOMON_TRY(reserve_planes(c, own));
+        else if (c->bits)
             GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(c->block, c->steps), sizeof *own->words,
                                     "base words", &own->words));
         else
@@ -1201,6 +1256,16 @@ static gnomon_status reserve_packed(scan *c)
     return GNOMON_OK;
 }
 
+static gnomon_status reserve_bits(scan *c)
+{
+    gnomon_context *ctx = c->s->ctx;
+    GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(c->queries, c->steps), sizeof *c->words,
+                                 "query words", &c->words));
+    if (!c->planes) return GNOMON_OK;
+    return gnomon_alloc(ctx, gnomon_times(c->queries, c->pick_words), sizeof *c->picks,
+                        "query planes", &c->picks);
+}
+
 static gnomon_status reserve(scan *c)
 {
     gnomon_context *ctx = c->s->ctx;
@@ -1226,8 +1291,7 @@ static gnomon_status reserve(scan *c)
     }
     GNOMON_TRY(gnomon_alloc_zero(ctx, tasks, sizeof *c->places, "tasks", &c->places));
     if (c->bits)
-        GNOMON_TRY(gnomon_alloc_zero(ctx, gnomon_times(c->queries, c->steps), sizeof *c->words,
-                                     "query words", &c->words));
+        GNOMON_TRY(reserve_bits(c));
     else if (c->width < 32)
         GNOMON_TRY(reserve_packed(c));
     else if (!c->direct)
@@ -1269,6 +1333,8 @@ static void release(scan *c)
         gnomon_free(ctx, own->aside);
         gnomon_free(ctx, own->survivors);
         gnomon_free(ctx, own->words);
+        gnomon_free(ctx, own->planes);
+        gnomon_free(ctx, own->bit_sums);
         gnomon_free(ctx, own->packed);
         gnomon_free(ctx, own->f64);
         gnomon_free(ctx, own->tiles);
@@ -1293,6 +1359,7 @@ static void release(scan *c)
     gnomon_free(ctx, c->survivors);
     gnomon_free(ctx, c->places);
     gnomon_free(ctx, c->words);
+    gnomon_free(ctx, c->picks);
     gnomon_free(ctx, c->centred);
     gnomon_free(ctx, c->packed);
     gnomon_free(ctx, c->made_here);
@@ -1334,6 +1401,9 @@ static void prepare(void *arg, int64_t task, int number)
         uint8_t *to = (uint8_t *)(c->words + task * c->steps);
         for (int64_t j = 0; j < m->cols; j++)
             to[j] = x[j * m->col_stride];
+        if (c->planes)
+            s->kernels->pick_bits(c->words + task * c->steps, 8 * m->cols,
+                                  c->picks + task * c->pick_words);
     } else if (c->width < 32) {
         scratch *own = &c->scratch[number];
         gnomon_filter_prepare(s, query, c->steps, 0, own->f64, own->tiles, &c->facts[task], &first);
@@ -1504,6 +1574,14 @@ static gnomon_status run(scan *c)
     return c->s->reach == NULL ? tell_refused(c) : GNOMON_OK;
 }
 
+/* What a query of bits takes: its words, the list of its planes, and its sums in all threads. */
+static int64_t bits_bytes(const scan *c)
+{
+    const int64_t bits = 8 * c->s->cols, words = 2 * c->steps + c->pick_words;
+    const int64_t sums = bits > GNOMON_PLANES ? gnomon_plane_levels(bits) * PLANE_BYTES : 0;
+    return words * (int64_t)sizeof(uint32_t) + sums * gnomon_context_threads(c->s->ctx);
+}
+
 /* How many queries may be held at a time: fewer are divided into more ranges. */
 static int64_t group_of(const gnomon_search *s, const scan *like)
 {
@@ -1517,6 +1595,7 @@ static int64_t group_of(const gnomon_search *s, const scan *like)
         const double survivors = (double)room_of(s, k, d.ranges) * sizeof(gnomon_survivor);
         const int64_t working = d.chunk * gnomon_context_threads(s->ctx);
         double each = (double)like->ld * 4 + sizeof(gnomon_filter_query);
+        if (like->bits) each += (double)bits_bytes(like);
         each += ranges * sizeof(gnomon_filter);
         if (d.ranges > 1) each += ranges * (double)s->options.k * sizeof(gnomon_ranked);
         const double held = d.in_task ? (double)working : ranges * (double)group;
@@ -1690,6 +1769,7 @@ static gnomon_status begin(gnomon_search *s, const gnomon_matrix *base, scan *c)
                              !gnomon_metric_row_of(s->options.metric)->filtered);
     if (!c->bits && !c->direct) GNOMON_TRY(gnomon_centre_estimate(s, base));
     c->steps = c->bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1) : steps_of(s);
+    if (c->bits) c->pick_words = gnomon_picks_words(8 * s->cols);
     c->width = c->bits || c->direct ? 32 : s->centre.bits;
     /* Rows a power of two apart would share few places of the caches: an odd number of lines. */
     c->ld = gnomon_round_up(words_of(c, c->steps) + 16, 32) - 16;
