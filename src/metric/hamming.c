@@ -30,7 +30,7 @@ const gnomon_metric_row gnomon_metric_row_hamming = {
              .flags = GNOMON_METRIC_JOINS | GNOMON_METRIC_HASHED | GNOMON_METRIC_DEVICE},
     .families = {GNOMON_LSH_BIT_SAMPLING},
     .verify_cost = {15, 0.5, 0},
-    .exact_cost = {0.5, 0.08, 0},
+    .exact_cost = {0.1, 0.01, 0},
     .bits = bits_apart,
     .filtered = true, /* counts of bits */
 };

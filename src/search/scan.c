@@ -38,7 +38,7 @@ enum {
     LEAST_ROWS = 2048,    /* of a range */
     QUERIES = GNOMON_SIFT_QUERIES,
     RANGED_CHUNK = 2048,   /* queries of a task, where packed points are to serve many */
-    NEAR_CHUNK = 256,      /* the same where the second cache has all of them */
+    NEAR_CHUNK = 256,      /* the same where the second cache has all of them; of bits, at least */
     RANGED_K = 64,         /* the most neighbours for that: each range finds as many */
     RANGED_EXPECTED = 256, /* the same with expected limits */
     SAMPLED = 16,          /* of so many points one is in the sample */
@@ -1110,6 +1110,8 @@ static division divide(const scan *c, int64_t queries, int64_t count)
         chunks = gnomon_round_up(chunks, threads);
     else
         chunks = gnomon_ceil_div(queries, enough);
+    if (c->bits) /* a task turns its points to planes */
+        chunks = gnomon_min(chunks, gnomon_ceil_div(queries, NEAR_CHUNK));
     if (c->lists == NULL && threads > 1) /* few points have few ranges */
         chunks = gnomon_max(chunks,
                             gnomon_min(3 * threads / most_ranges, gnomon_ceil_div(queries, least)));
