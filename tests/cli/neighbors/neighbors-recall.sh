@@ -1,11 +1,11 @@
 . "$TESTS/lib.sh"
-# sixteen copies of each of 600 points of 512 bits: neighbours are near, and everything else is far
+# sixteen copies of each of 600 points of 4,096 bits: neighbours are near, and everything else is far
 "$PYTHON" -c '
 import random
 r = random.Random(5)
 with open("once.bvecs", "wb") as f:
     for i in range(600):
-        f.write((64).to_bytes(4, "little") + r.randbytes(64))'
+        f.write((512).to_bytes(4, "little") + r.randbytes(512))'
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do cat once.bvecs; done > base.bvecs
 cat once.bvecs once.bvecs once.bvecs once.bvecs once.bvecs once.bvecs > many.bvecs
 bits="--metric hamming -k 10 --recall 0.9"
