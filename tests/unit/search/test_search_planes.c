@@ -84,7 +84,8 @@ static void check_query(const char *isa, const task *t, int64_t q, float least)
         const uint32_t row = t->row + (uint32_t)p;
         const gnomon_survivor *x = at < t->taken[q] ? &t->all[q][at] : NULL;
         const bool kept = x != NULL && x->row == row;
-        if (kept && (x->low != score || x->high != score || score < least || row == f->self))
+        if (kept && (memcmp(&x->low, &score, sizeof score) != 0 || x->high != score ||
+                     score < least || row == f->self))
             fail_msg("%s: %lld bytes, point %lld has score %g, not %g", isa, (long long)t->bytes,
                      (long long)p, (double)x->low, (double)score);
         /* the limit has risen, or k others come before */
