@@ -207,6 +207,11 @@ typedef struct gnomon_search_kernels {
      * then the integers, with the scale and what rounding took as 'quarter' tells them. */
     void (*survey_rows)(gnomon_packing *rows);
     float (*quarter_rows)(gnomon_packing *rows, bool whole, uint32_t *out);
+    /* A query: out = x * scale - mean, rounded from fp64, of which 'sums' are the squares and the
+     * products with the mean, in sixteen interleaved chains. Returns whether all x are integers,
+     * and all of out below 2^22. */
+    bool (*centre_query)(const double *x, int64_t d, double scale, const double *mean, float *out,
+                         double sums[2]);
     void (*sift)(const gnomon_sift *s);
     void (*sift_halves)(const gnomon_sift *s);
     void (*sift_quarters)(const gnomon_sift *s);

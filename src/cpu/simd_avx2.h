@@ -251,6 +251,10 @@ static inline vd vd_load_float(const float *p)
 {
     return _mm256_cvtps_pd(_mm_loadu_ps(p));
 }
+static inline void vd_store_float(float *p, vd a)
+{
+    _mm_storeu_ps(p, _mm256_cvtpd_ps(a));
+}
 static inline void vf_to_f64(vf a, vd f64[2])
 {
     f64[0] = _mm256_cvtps_pd(_mm256_castps256_ps128(a));

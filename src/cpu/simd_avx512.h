@@ -262,6 +262,10 @@ static inline vd vd_load_float(const float *p)
 {
     return _mm512_cvtps_pd(_mm256_loadu_ps(p));
 }
+static inline void vd_store_float(float *p, vd a)
+{
+    _mm256_storeu_ps(p, _mm512_cvtpd_ps(a));
+}
 static inline void vf_to_f64(vf a, vd f64[2])
 {
     f64[0] = _mm512_cvtps_pd(_mm512_castps512_ps256(a));

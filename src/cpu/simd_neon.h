@@ -255,6 +255,10 @@ static inline vd vd_load_float(const float *p)
 {
     return vcvt_f64_f32(vld1_f32(p));
 }
+static inline void vd_store_float(float *p, vd a)
+{
+    vst1_f32(p, vcvt_f32_f64(a));
+}
 static inline void vf_to_f64(vf a, vd f64[2])
 {
     f64[0] = vcvt_f64_f32(vget_low_f32(a));

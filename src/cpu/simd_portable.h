@@ -288,6 +288,11 @@ static inline vd vd_load_float(const float *p)
 {
     return (vd){p[0], p[1]};
 }
+static inline void vd_store_float(float *p, vd a)
+{
+    p[0] = (float)a[0];
+    p[1] = (float)a[1];
+}
 /* VW floats, the first half of them and the other */
 static inline void vf_to_f64(vf a, vd f64[2])
 {

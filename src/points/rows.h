@@ -14,6 +14,14 @@ static inline const void *gnomon_row_at(const gnomon_matrix *m, int64_t i)
     return (const char *)m->data + i * m->row_stride * (int64_t)gnomon_dtype_size(m->dtype);
 }
 
+/* Memory that will be read soon, into the second cache: the first one has no room for much. */
+static inline void gnomon_fetch(const void *from, int64_t bytes)
+{
+    enum { LINE = 64, READ = 0, SECOND = 2 };
+    for (int64_t line = 0; line < bytes; line += LINE)
+        __builtin_prefetch((const char *)from + line, READ, SECOND);
+}
+
 /* The value at an index of a typed array, as fp64. */
 double gnomon_value_as_f64(const void *values, gnomon_dtype dtype, int64_t index);
 

@@ -74,15 +74,11 @@ void gnomon_filter_prepare(const gnomon_search *s, int64_t query, int64_t steps,
 {
     const gnomon_centre *g = &s->centre;
     const gnomon_query q = gnomon_query_to_f64(s, query, f64);
-    bool whole = g->whole;
-    for (int64_t j = 0; j < s->cols && whole; j++)
-        whole = f64[j] == rint(f64[j]) && fabs(f64[j] * g->scale - g->mean64[j]) < 0x1p22;
-    for (int64_t j = 0; j < s->cols; j++) {
-        f64[j] = f64[j] * g->scale - g->mean64[j];
-        out[j] = (float)f64[j];
-    }
-    double squares = gnomon_dot(s, f64, f64);
-    const double products = gnomon_dot(s, f64, g->mean64);
+    double sums[2];
+    const bool integers = s->kernels->centre_query(f64, s->cols, g->scale, g->mean64, out, sums);
+    const bool whole = g->whole && integers;
+    double squares = sums[0];
+    const double products = sums[1];
     /* A zero vector under COSINE is at right angles to everything: two coordinates more. */
     for (int64_t j = s->cols; j < steps; j++)
         out[j] = j > s->cols && q.factor == 0 ? 1 : 0;

@@ -105,6 +105,13 @@ static inline simde__m512d emulated_cvtps_pd(__m256 a)
     return r;
 }
 
+static inline __m256 emulated_cvtpd_ps(simde__m512d a)
+{
+    __m256d d[2];
+    memcpy(d, &a, sizeof d);
+    return _mm256_set_m128(_mm256_cvtpd_ps(d[1]), _mm256_cvtpd_ps(d[0]));
+}
+
 static inline __m256 emulated_extractf32x8_ps(simde__m512 a, int half)
 {
     __m256 f[2];
@@ -272,6 +279,7 @@ static inline void emulated_tile_bf16_products(int sums, int a, int b)
 #undef _mm512_cvtps_epi32
 #undef _mm512_maskz_loadu_ps
 #undef _mm512_cvtps_pd
+#undef _mm512_cvtpd_ps
 #undef _mm512_cvtph_ps
 #undef _mm512_extractf32x8_ps
 #undef _mm512_shuffle_f32x4
@@ -287,6 +295,7 @@ static inline void emulated_tile_bf16_products(int sums, int a, int b)
 #define _mm512_cvtps_epi32      emulated_cvtps_epi32
 #define _mm512_maskz_loadu_ps   emulated_maskz_loadu_ps
 #define _mm512_cvtps_pd         emulated_cvtps_pd
+#define _mm512_cvtpd_ps         emulated_cvtpd_ps
 #define _mm512_cvtph_ps         emulated_cvtph_ps
 #define _mm512_extractf32x8_ps  emulated_extractf32x8_ps
 #define _mm512_shuffle_f32x4    emulated_shuffle_f32x4
