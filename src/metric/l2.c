@@ -7,16 +7,6 @@
  * with coordinates multiplied by 2^600, which are then at most 2^150. */
 static const double small_sum = 0x1p-900, boost = 0x1p600;
 
-static void prepare(const gnomon_search_kernels *kernels, const gnomon_matrix *m, int64_t i,
-                    double *f64, gnomon_query *query)
-{
-    (void)kernels;
-    (void)i;
-    (void)query;
-    for (int64_t j = 0; j < m->cols; j++)
-        f64[m->cols + j] = f64[j] * boost;
-}
-
 static double key(const gnomon_search_kernels *k, gnomon_query query, const gnomon_matrix *base,
                   int64_t i)
 {
@@ -29,6 +19,8 @@ static double key(const gnomon_search_kernels *k, gnomon_query query, const gnom
     /* fp32's smallest numbers have squares far above */
     if (sum >= small_sum || (base->dtype != GNOMON_F64 && query.dtype != GNOMON_F64))
         return sqrt(sum);
+    for (int64_t j = 0; j < d; j++)
+        query.f64[d + j] = query.f64[j] * boost;
     /* not a number where coordinates above 2^424 meet their like: differences that small only
      * stand beside zeros there */
     const double boosted =
@@ -71,7 +63,6 @@ const gnomon_metric_row gnomon_metric_row_l2 = {
     .families = {GNOMON_LSH_PSTABLE, GNOMON_LSH_KMEANS},
     .verify_cost = {60, 0.1, 0.3},
     .exact_cost = {0.8, 0, 0.0145},
-    .prepare = prepare,
     .key = key,
     .keys = keys,
     .sparse = sparse,

@@ -23,9 +23,10 @@ typedef struct gnomon_sets {
     double *factors; /* COSINE: a row's 1 / |x|, 0 of a zero vector; else NULL */
 } gnomon_sets;
 
-/* A dense query made ready: its coordinates in fp64, and what 'prepare' made of them. */
+/* A dense query made ready: its coordinates in fp64, as 'prepare' left them, and behind them room
+ * for as many numbers of 'key'. */
 typedef struct gnomon_query {
-    const double *f64;
+    double *f64;
     double factor; /* 0 for a zero vector under COSINE, else 1 */
     gnomon_dtype dtype;
     const void *bytes; /* not NULL: its coordinates, without f64; base's are of the same type and
@@ -47,8 +48,8 @@ typedef struct gnomon_metric_row {
     gnomon_metric_cost verify_cost;                         /* of one pair */
     gnomon_metric_cost exact_cost; /* of exact search, a query and base point */
 
-    /* Dense points. Turns the query's cols coordinates in f64, which has room for twice as many,
-     * into what 'key' takes; m and i tell which row it is. NULL: nothing to do. */
+    /* Dense points. Turns the query's cols coordinates in f64 into what 'key' takes; m and i tell
+     * which row it is. NULL: nothing to do. */
     void (*prepare)(const gnomon_search_kernels *kernels, const gnomon_matrix *m, int64_t i,
                     double *f64, gnomon_query *query);
     /* The key of a query and row i of base: smaller is nearer. */
