@@ -104,7 +104,11 @@ double gnomon_lsh_lists_cost(const gnomon_lsh_sizes *s)
 {
     int64_t counts[GNOMON_LSH_LIST_COUNTS];
     const int found = gnomon_lsh_list_counts(s, counts);
-    double cost = found > 0 ? lists_build_cost(s, (double)counts[0]) : 0;
+    /* the first rounds of the number that is chosen are those that chose it */
+    const int first = found > 1 ? GNOMON_LSH_BRIEF_ROUNDS : 0;
+    double cost = found > 0 ? lists_cost(s, (double)counts[0], (double)s->points,
+                                         GNOMON_LSH_TRAINED, GNOMON_LSH_ROUNDS - first)
+                            : 0;
     for (int i = 0; i < found && found > 1; i++)
         cost += lists_cost(s, (double)counts[i], GNOMON_LSH_BRIEF_POINTS,
                            GNOMON_LSH_TRAINED_BRIEFLY, GNOMON_LSH_BRIEF_ROUNDS);

@@ -7,9 +7,9 @@
 #include "base/threads.h"
 #include "kernels.h"
 #include "lsh/families/family.h"
+#include "lsh/tune/assign.h"
 #include "lsh/tune/tune.h"
 #include "points/view.h"
-#include "search/state.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -21,27 +21,51 @@ typedef struct training {
     gnomon_context *ctx;
     const gnomon_search_kernels *kernels;
     gnomon_metric metric;
-    const gnomon_matrix *points; /* the sample's */
-    int64_t count;
-    int each, rounds; /* of the sample's points a centre, at most; iterations */
+    const gnomon_matrix *points; /* which the sample is of */
+    const int64_t *rows;         /* the sample's; NULL: it is all points */
+    int64_t sampled, count;
+    gnomon_assign *assign; /* of the points */
     float *centres;
-    gnomon_neighbors nearest;
+    int32_t *nearest; /* the sample's centres, and how far they are */
+    double *far;
     int64_t *first, *members; /* a centre's points: members[first[c]] ... */
     double *sums;             /* a worker's: twice dim */
 } training;
 
-static void gather(training *t)
+static int64_t row_of(const training *t, int64_t i)
 {
-    const int64_t n = t->points->rows;
+    return t->rows != NULL ? t->rows[i] : i;
+}
+
+/* Points that a round looks at: the first ones move centres that are far from where they will be.
+ */
+static int64_t points_of_round(const training *t, int round)
+{
+    const int each =
+        round < GNOMON_LSH_BRIEF_ROUNDS ? GNOMON_LSH_TRAINED_BRIEFLY : GNOMON_LSH_TRAINED;
+    return gnomon_min(t->sampled, t->count * each);
+}
+
+static void gather(training *t, int64_t n)
+{
     memset(t->first, 0, (size_t)(t->count + 1) * sizeof *t->first);
     for (int64_t i = 0; i < n; i++)
-        t->first[t->nearest.ids[i] + 1]++;
+        t->first[t->nearest[i] + 1]++;
     for (int64_t c = 0; c < t->count; c++)
         t->first[c + 1] += t->first[c];
     for (int64_t i = n - 1; i >= 0; i--) /* each ends where its members begin */
-        t->members[--t->first[t->nearest.ids[i] + 1]] = i;
+        t->members[--t->first[t->nearest[i] + 1]] = i;
     memmove(t->first, t->first + 1, (size_t)t->count * sizeof *t->first);
     t->first[t->count] = n;
+}
+
+static void put_centre(const training *t, int64_t c, const double *x)
+{
+    const int64_t dim = t->points->cols;
+    for (int64_t j = 0; j < dim; j++) {
+        const double low = x[j] < -(double)FLT_MAX ? -(double)FLT_MAX : x[j];
+        t->centres[c * dim + j] = (float)(low > (double)FLT_MAX ? (double)FLT_MAX : low);
+    }
 }
 
 /* The mean of a centre's points; one without any stays where it is for now. */
@@ -50,10 +74,13 @@ static void move_centre(void *arg, int64_t c, int worker)
     training *t = arg;
     const int64_t dim = t->points->cols, begin = t->first[c], end = t->first[c + 1];
     double *sum = t->sums + worker * 2 * dim, *x = sum + dim;
+    const int64_t bytes = dim * (int64_t)gnomon_dtype_size(t->points->dtype);
     if (begin == end) return;
     memset(sum, 0, (size_t)dim * sizeof *sum);
     for (int64_t e = begin; e < end; e++) {
-        const int64_t i = t->members[e];
+        const int64_t i = row_of(t, t->members[e]);
+        if (e + 1 < end) /* they lie apart */
+            gnomon_fetch(gnomon_row_at(t->points, row_of(t, t->members[e + 1])), bytes);
         double factor = 1 / (double)(end - begin);
         if (t->metric == GNOMON_COSINE) factor *= gnomon_inverse_norm(t->kernels, t->points, i);
         t->kernels->to_f64(gnomon_row_at(t->points, i), t->points->dtype, t->points->col_stride,
@@ -61,27 +88,25 @@ static void move_centre(void *arg, int64_t c, int worker)
         for (int64_t j = 0; j < dim; j++)
             sum[j] += x[j] * factor;
     }
-    for (int64_t j = 0; j < dim; j++)
-        t->centres[c * dim + j] = (float)fmin(fmax(sum[j], -FLT_MAX), FLT_MAX);
+    put_centre(t, c, sum);
 }
 
 static void take_point(training *t, int64_t c, int64_t i)
 {
     const int64_t dim = t->points->cols;
-    t->kernels->to_f64(gnomon_row_at(t->points, i), t->points->dtype, t->points->col_stride, dim,
-                       t->sums);
-    for (int64_t j = 0; j < dim; j++)
-        t->centres[c * dim + j] = (float)fmin(fmax(t->sums[j], -FLT_MAX), FLT_MAX);
+    t->kernels->to_f64(gnomon_row_at(t->points, row_of(t, i)), t->points->dtype,
+                       t->points->col_stride, dim, t->sums);
+    put_centre(t, c, t->sums);
 }
 
 /* Centres without points move to those that are farthest from their own, one each. */
-static void fill_empty(training *t)
+static void fill_empty(training *t, int64_t n)
 {
-    double *far = t->nearest.distances;
+    double *far = t->far;
     for (int64_t c = 0; c < t->count; c++) {
         if (t->first[c] < t->first[c + 1]) continue;
         int64_t best = 0;
-        for (int64_t i = 1; i < t->points->rows; i++)
+        for (int64_t i = 1; i < n; i++)
             if (far[i] > far[best]) best = i;
         if (!(far[best] > 0)) return; /* there are no more places than centres */
         take_point(t, c, best);
@@ -89,42 +114,60 @@ static void fill_empty(training *t)
     }
 }
 
-static gnomon_status iterate(training *t)
-{
-    gnomon_search_options o = GNOMON_SEARCH_OPTIONS_INIT;
-    const gnomon_matrix base =
-        gnomon_matrix_rowmajor(t->centres, GNOMON_F32, t->count, t->points->cols);
-    o.metric = t->metric;
-    o.k = 1;
-    for (int round = 0; round < t->rounds; round++) {
-        t->nearest = (gnomon_neighbors){.struct_size = sizeof t->nearest};
-        GNOMON_TRY(gnomon_neighbors_exact(t->ctx, &base, t->points, &o, &t->nearest));
-        gather(t);
-        gnomon_parallel(t->ctx, t->count, move_centre, t);
-        fill_empty(t);
-        gnomon_neighbors_free(t->ctx, &t->nearest);
-        GNOMON_TRY(gnomon_progress(t->ctx, "training", round + 1, t->rounds));
-    }
-    return GNOMON_OK;
-}
-
-static gnomon_status train(training *t)
+static gnomon_status reserve(training *t)
 {
     gnomon_context *ctx = t->ctx;
     const int64_t numbers = gnomon_times(gnomon_context_threads(ctx), 2 * t->points->cols);
-    gnomon_status status =
-        gnomon_alloc(ctx, t->count + 1, sizeof *t->first, "centres' points", &t->first);
-    if (status == GNOMON_OK)
-        status =
-            gnomon_alloc(ctx, t->points->rows, sizeof *t->members, "centres' points", &t->members);
-    if (status == GNOMON_OK)
-        status = gnomon_alloc(ctx, numbers, sizeof *t->sums, "sums of points", &t->sums);
-    for (int64_t c = 0; c < t->count && status == GNOMON_OK; c++)
+    GNOMON_TRY(gnomon_alloc(ctx, t->count + 1, sizeof *t->first, "centres' points", &t->first));
+    GNOMON_TRY(gnomon_alloc(ctx, t->sampled, sizeof *t->members, "centres' points", &t->members));
+    GNOMON_TRY(gnomon_alloc(ctx, t->sampled, sizeof *t->nearest, "points' centres", &t->nearest));
+    GNOMON_TRY(gnomon_alloc(ctx, t->sampled, sizeof *t->far, "points' centres", &t->far));
+    return gnomon_alloc(ctx, numbers, sizeof *t->sums, "sums of points", &t->sums);
+}
+
+/* Rounds [from, to) of all. lists: of all points, the nearest centre so far or -1; NULL: not known,
+ * and not wanted. */
+static gnomon_status iterate(training *t, int from, int to, int32_t *lists)
+{
+    for (int64_t i = 0; i < t->sampled; i++)
+        t->nearest[i] = lists != NULL ? lists[row_of(t, i)] : -1;
+    for (int64_t c = 0; c < t->count && from == 0; c++)
         take_point(t, c, c); /* the sample is in a random order */
-    if (status == GNOMON_OK) status = iterate(t);
+    for (int round = from; round < to; round++) {
+        const int64_t n = points_of_round(t, round);
+        GNOMON_TRY(
+            gnomon_assign_nearest(t->assign, t->centres, t->count, t->rows, n, t->nearest, t->far));
+        gather(t, n);
+        gnomon_parallel(t->ctx, t->count, move_centre, t);
+        fill_empty(t, n);
+        GNOMON_TRY(gnomon_progress(t->ctx, "training", round + 1, GNOMON_LSH_ROUNDS));
+    }
+    for (int64_t i = 0; i < t->sampled && lists != NULL; i++)
+        lists[row_of(t, i)] = t->nearest[i];
+    return GNOMON_OK;
+}
+
+static gnomon_status train(training *t, int from, int to, int32_t *lists)
+{
+    gnomon_context *ctx = t->ctx;
+    gnomon_status status = reserve(t);
+    if (status == GNOMON_OK) status = iterate(t, from, to, lists);
     gnomon_free(ctx, t->first);
     gnomon_free(ctx, t->members);
+    gnomon_free(ctx, t->nearest);
+    gnomon_free(ctx, t->far);
     gnomon_free(ctx, t->sums);
+    return status;
+}
+
+/* All rounds, on all of these points. */
+static gnomon_status train_all(training *t, const gnomon_matrix *points)
+{
+    t->points = points;
+    t->sampled = points->rows;
+    GNOMON_TRY(gnomon_assign_open(t->ctx, t->metric, points, &t->assign));
+    const gnomon_status status = train(t, 0, GNOMON_LSH_ROUNDS, NULL);
+    gnomon_assign_close(t->assign);
     return status;
 }
 
@@ -145,8 +188,6 @@ static gnomon_status open(gnomon_context *ctx, gnomon_lsh_family family, const v
                     .kernels = gnomon_cpu_kernels(gnomon_context_isa(ctx))->search,
                     .metric = row->centres,
                     .count = count,
-                    .each = GNOMON_LSH_TRAINED,
-                    .rounds = GNOMON_LSH_ROUNDS,
                     .centres = centres};
     return GNOMON_OK;
 }
@@ -161,32 +202,25 @@ static gnomon_status check_count(const training *t, int64_t rows)
     return GNOMON_OK;
 }
 
-/* On points behind the first 'skip' of the seed's order. */
-static gnomon_status train_on(training *t, const gnomon_points *all, uint64_t seed, int64_t skip)
-{
-    const int64_t rest = all->dense->rows - skip;
-    gnomon_some_points some;
-    GNOMON_TRY(gnomon_some_points_draw(t->ctx, all, seed, skip,
-                                       gnomon_min(rest, t->count * t->each), &some));
-    t->points = some.points.dense;
-    const gnomon_status status = train(t);
-    gnomon_some_points_free(t->ctx, &some);
-    return status;
-}
-
 gnomon_status gnomon_lsh_train_behind(gnomon_context *ctx, gnomon_lsh_family family,
-                                      const gnomon_matrix *points, int64_t count, uint64_t seed,
-                                      int64_t skip, bool briefly, float *centres)
+                                      const gnomon_lsh_behind *behind, int64_t count, int from,
+                                      int to, float *centres, int32_t *lists)
 {
     training t;
-    const gnomon_points all = {points, NULL};
+    int64_t *rows = NULL;
+    const gnomon_matrix *points = behind->points;
     GNOMON_TRY(open(ctx, family, points, count, centres, &t));
-    if (briefly) {
-        t.each = GNOMON_LSH_TRAINED_BRIEFLY;
-        t.rounds = GNOMON_LSH_BRIEF_ROUNDS;
-    }
-    GNOMON_TRY(check_count(&t, points->rows - skip));
-    return train_on(&t, &all, seed, skip);
+    GNOMON_TRY(check_count(&t, points->rows - behind->skip));
+    t.points = points;
+    t.assign = behind->assign;
+    t.sampled = points->rows - behind->skip;
+    t.sampled = points_of_round(&t, to - 1);
+    GNOMON_TRY(gnomon_alloc(ctx, t.sampled, sizeof *rows, "a sample", &rows));
+    gnomon_some_rows_draw(points->rows, behind->seed, behind->skip, t.sampled, rows);
+    t.rows = rows;
+    const gnomon_status status = train(&t, from, to, lists);
+    gnomon_free(ctx, rows);
+    return status;
 }
 
 gnomon_status gnomon_lsh_train(gnomon_context *ctx, gnomon_lsh_family family,
@@ -199,7 +233,12 @@ gnomon_status gnomon_lsh_train(gnomon_context *ctx, gnomon_lsh_family family,
     GNOMON_TRY(gnomon_points_check(ctx, &all, "points"));
     GNOMON_TRY(check_count(&t, points->rows));
     GNOMON_TRY(gnomon_check_rows(ctx, points, "points", 0));
-    return train_on(&t, &all, seed, 0);
+    gnomon_some_points some;
+    GNOMON_TRY(gnomon_some_points_draw(
+        ctx, &all, seed, 0, gnomon_min(points->rows, count * GNOMON_LSH_TRAINED), &some));
+    const gnomon_status status = train_all(&t, some.points.dense);
+    gnomon_some_points_free(ctx, &some);
+    return status;
 }
 
 typedef struct wanted {
@@ -249,9 +288,8 @@ gnomon_status gnomon_lsh_train_stream(gnomon_context *ctx, gnomon_lsh_family fam
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(most, points->cols), gnomon_dtype_size(points->dtype),
                             "a sample", &data));
     const gnomon_matrix sample = gnomon_matrix_rowmajor(data, points->dtype, most, points->cols);
-    t.points = &sample;
     gnomon_status status = read_sample(ctx, points, seed, &sample);
-    if (status == GNOMON_OK) status = train(&t);
+    if (status == GNOMON_OK) status = train_all(&t, &sample);
     gnomon_free(ctx, data);
     return status;
 }

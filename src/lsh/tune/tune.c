@@ -246,6 +246,7 @@ static void close_tuning(gnomon_tuning *t)
     gnomon_free(ctx, t->offsets);
     gnomon_free(ctx, t->ids);
     gnomon_free(ctx, t->ways.way);
+    gnomon_assign_close(t->assign);
     gnomon_free(ctx, t->centres);
     gnomon_free(ctx, t->lists);
 }

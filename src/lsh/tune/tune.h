@@ -3,6 +3,7 @@
 #define GNOMON_LSH_TUNE_H
 
 #include "lsh/index.h"
+#include "lsh/tune/assign.h"
 #include "search/form.h"
 
 /* Some rows of points, copied. */
@@ -80,20 +81,28 @@ double gnomon_lsh_build_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, 
 /* Of making codes of all points, and of finding where the k true neighbours of each of so many
  * queries stand in their order. */
 double gnomon_lsh_codes_cost(const gnomon_lsh_sizes *s, int64_t queries, int64_t k);
-/* Of training: points a centre at most, and iterations. Briefly: to tell numbers of lists apart,
- * with the lists of so many points. */
+/* Of training: points a centre at most, and rounds. The first rounds, with fewer points, also tell
+ * numbers of lists apart, with the lists of so many points. */
 enum {
     GNOMON_LSH_TRAINED = 32,
     GNOMON_LSH_ROUNDS = 6,
     GNOMON_LSH_TRAINED_BRIEFLY = 16,
     GNOMON_LSH_BRIEF_ROUNDS = 2,
-    GNOMON_LSH_BRIEF_POINTS = 4096
+    GNOMON_LSH_BRIEF_POINTS = 2048
 };
-/* gnomon_lsh_train of points that have been checked, without the first 'skip' of the seed's order.
- */
+/* Points that have been checked, of which the first 'skip' of the seed's order train no centres. */
+typedef struct gnomon_lsh_behind {
+    const gnomon_matrix *points;
+    gnomon_assign *assign;
+    uint64_t seed;
+    int64_t skip;
+} gnomon_lsh_behind;
+/* Rounds [from, to) of gnomon_lsh_train's on the others, from 1 on of centres that the rounds
+ * before have made. lists: as many numbers as points; before, a centre that may be near, or -1, and
+ * afterwards that of each point that the last round has looked at. */
 gnomon_status gnomon_lsh_train_behind(gnomon_context *ctx, gnomon_lsh_family family,
-                                      const gnomon_matrix *points, int64_t count, uint64_t seed,
-                                      int64_t skip, bool briefly, float *centres);
+                                      const gnomon_lsh_behind *behind, int64_t count, int from,
+                                      int to, float *centres, int32_t *lists);
 
 /* Of choosing a number of lists, training centres, and finding all points' lists. */
 double gnomon_lsh_lists_cost(const gnomon_lsh_sizes *s);

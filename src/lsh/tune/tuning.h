@@ -59,9 +59,10 @@ typedef struct gnomon_tuning {
     int64_t verified[GNOMON_TUNING_CHOICES];
     double captured[GNOMON_TUNING_CHOICES]; /* share of neighbours among so many nearest codes */
     gnomon_ways ways;                       /* all that were tried */
-    bool balanced;  /* a query's nearest list is not many times as long as the mean */
-    float *centres; /* that ways with lists point at; or NULL */
-    int32_t *lists; /* a point's; or NULL */
+    bool balanced;         /* a query's nearest list is not many times as long as the mean */
+    gnomon_assign *assign; /* dense points, of lists; or NULL */
+    float *centres;        /* that ways with lists point at; or NULL */
+    int32_t *lists;        /* a point's; or NULL */
     gnomon_lsh_tuning *out;
 } gnomon_tuning;
 

@@ -1,6 +1,7 @@
 /* Centres by training: against slow iterations in fp64; the same whatever the threads, the level,
  * the layout and how points come; points with few places, or beyond fp32; what is refused; every
  * allocation refused in turn. */
+#include "lsh/families/family.h"
 #include "lsh/tune/tune.h"
 #include "miser.h"
 #include "project.h"
@@ -23,7 +24,7 @@ static int close_context(void **state)
     return 0;
 }
 
-enum { N = 700, D = 9, MOST = 40, EACH = 32, ROUNDS = 6 };
+enum { N = 700, D = 9, MOST = 40, EACH = 32, FIRST_EACH = 16, FIRST = 2, ROUNDS = 6 };
 
 static const gnomon_lsh_family families[] = {GNOMON_LSH_KMEANS, GNOMON_LSH_SPHERICAL_KMEANS};
 
@@ -122,7 +123,8 @@ static void slow_train(const gnomon_matrix *m, int count, uint64_t seed, bool co
     for (int i = 0; i < count * D; i++)
         centres[i] = (float)x[i];
     for (int round = 0; round < ROUNDS; round++)
-        slow_round(x, n, count, cosine, centres);
+        slow_round(x, round < FIRST && n > count * FIRST_EACH ? count * FIRST_EACH : n, count,
+                   cosine, centres);
     free(rows);
     free(x);
 }
@@ -266,28 +268,46 @@ static void read_piece_by_piece(void **state)
     free(x);
 }
 
-/* Points that come first in the seed's order are not looked at, whatever they are. */
+static void train_behind(const gnomon_matrix *m, gnomon_lsh_family family, int64_t count,
+                         int64_t skip, float *centres)
+{
+    gnomon_lsh_behind behind = {.points = m, .seed = 4, .skip = skip};
+    int32_t lists[N];
+    for (int i = 0; i < N; i++)
+        lists[i] = -1;
+    ASSERT_OK(ctx,
+              gnomon_assign_open(ctx, gnomon_family_row_of(family)->centres, m, &behind.assign));
+    ASSERT_OK(ctx, gnomon_lsh_train_behind(ctx, family, &behind, count, 0, GNOMON_LSH_BRIEF_ROUNDS,
+                                           centres, lists));
+    ASSERT_OK(ctx, gnomon_lsh_train_behind(ctx, family, &behind, count, GNOMON_LSH_BRIEF_ROUNDS,
+                                           GNOMON_LSH_ROUNDS, centres, lists));
+    gnomon_assign_close(behind.assign);
+}
+
+/* Points that come first in the seed's order are not looked at, whatever they are; and without such
+ * these are the centres of all. */
 static void behind_some_points(void **state)
 {
     (void)state;
     enum { SKIP = 350, COUNT = 8 };
     float *x = make_points(6, false), centres[COUNT * D], wanted[COUNT * D];
     const gnomon_matrix m = gnomon_matrix_rowmajor(x, GNOMON_F32, N, D);
+    const gnomon_lsh_behind behind = {.points = &m, .seed = 4, .skip = N - 2};
     int64_t first[SKIP];
     gnomon_some_rows_draw(N, 4, 0, SKIP, first);
     for (int f = 0; f < 2; f++) {
-        ASSERT_OK(ctx,
-                  gnomon_lsh_train_behind(ctx, families[f], &m, COUNT, 4, SKIP, false, wanted));
+        train_behind(&m, families[f], COUNT, SKIP, wanted);
         for (int i = 0; i < SKIP; i++)
             for (int j = 0; j < D; j++)
                 x[first[i] * D + j] = (float)(f + j) * -3;
-        ASSERT_OK(ctx,
-                  gnomon_lsh_train_behind(ctx, families[f], &m, COUNT, 4, SKIP, false, centres));
+        train_behind(&m, families[f], COUNT, SKIP, centres);
         assert_memory_equal(centres, wanted, sizeof wanted);
         ASSERT_OK(ctx, gnomon_lsh_train(ctx, families[f], &m, COUNT, 4, centres));
         assert_true(memcmp(centres, wanted, sizeof wanted) != 0);
+        train_behind(&m, families[f], COUNT, 0, wanted);
+        assert_memory_equal(centres, wanted, sizeof wanted);
     }
-    ASSERT_FAILS(ctx, gnomon_lsh_train_behind(ctx, families[0], &m, 3, 4, N - 2, false, centres),
+    ASSERT_FAILS(ctx, gnomon_lsh_train_behind(ctx, families[0], &behind, 3, 0, 1, centres, NULL),
                  GNOMON_ERROR_ARGUMENT, "at most the 2 points");
     free(x);
 }

@@ -346,9 +346,12 @@ static void lists_come_first(void **state)
     assert_int_equal(a->search_params.probes, b->search_params.probes);
     assert_memory_equal(centres[0], centres[1],
                         (size_t)(a->functions.centre_count * D) * sizeof(float));
+    gnomon_lsh_behind behind = {.points = &v.base, .seed = p.seed, .skip = N / 2};
+    ASSERT_OK(ctx, gnomon_assign_open(ctx, GNOMON_L2, &v.base, &behind.assign));
     ASSERT_OK(ctx,
-              gnomon_lsh_train_behind(ctx, GNOMON_LSH_KMEANS, &v.base, a->functions.centre_count,
-                                      p.seed, N / 2, false, trained));
+              gnomon_lsh_train_behind(ctx, GNOMON_LSH_KMEANS, &behind, a->functions.centre_count, 0,
+                                      GNOMON_LSH_ROUNDS, trained, NULL));
+    gnomon_assign_close(behind.assign);
     assert_memory_equal(centres[0], trained,
                         (size_t)(a->functions.centre_count * D) * sizeof(float));
     gnomon_context_destroy(one);
