@@ -136,6 +136,13 @@ double gnomon_lsh_trials_cost(const gnomon_lsh_sizes *s)
     return per_trials + per_trials_coordinate * (s->sparse ? 10 * s->point : (double)s->dim);
 }
 
+double gnomon_lsh_candidates_cost(const gnomon_lsh_sizes *s, double candidates, int64_t codes)
+{
+    const double looked_at =
+        codes > 0 ? per_code + per_code_byte * (double)codes : gnomon_lsh_verify_cost(s);
+    return candidates * (per_candidate + looked_at);
+}
+
 double gnomon_lsh_query_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double buckets,
                              double candidates, int64_t codes, double verified)
 {

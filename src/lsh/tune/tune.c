@@ -171,6 +171,19 @@ static gnomon_status use_sooner(gnomon_tuning *t)
         t, "exact search of so few queries is expected to end before tuning does");
 }
 
+/* Whether hash functions that do not depend on the data may be quicker than exact search, after
+ * lists that follow the points were not enough: functions meet no fewer candidates for as many
+ * neighbours, unless points lie far apart in all directions. */
+static bool functions_may_pay(const gnomon_tuning *t)
+{
+    double candidates = 0;
+    for (int64_t i = 0; i < t->ways.count; i++)
+        candidates = fmax(candidates, t->ways.way[i].trial.candidates);
+    const int64_t codes = t->has_codes ? GNOMON_TUNING_CODES : 0;
+    return t->p.slower || !t->balanced ||
+           gnomon_lsh_candidates_cost(&t->sizes, candidates, codes) < t->charge.exact;
+}
+
 static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
 {
     enum { ASKED = 256 };
@@ -201,6 +214,8 @@ static gnomon_status run(gnomon_tuning *t, gnomon_lsh **out)
     if (lists) GNOMON_TRY(gnomon_tuning_try_lists(t));
     if (!lists || (t->p.family == 0 && !(t->balanced && gnomon_tuning_promised(t) != NULL))) {
         if (lists && !may_pay(t, functions_cost(t, asked), told)) return use_sooner(t);
+        if (lists && !functions_may_pay(t))
+            return gnomon_tuning_use_exact(t, "exact search is expected to be faster");
         GNOMON_TRY(try_functions(t));
     }
     return t->out->exact ? GNOMON_OK : gnomon_tuning_build(t, out);

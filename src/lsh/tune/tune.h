@@ -108,6 +108,8 @@ gnomon_status gnomon_lsh_train_behind(gnomon_context *ctx, gnomon_lsh_family fam
 double gnomon_lsh_lists_cost(const gnomon_lsh_sizes *s);
 /* Of trying all shapes on some points. */
 double gnomon_lsh_trials_cost(const gnomon_lsh_sizes *s);
+/* Of so many candidates of hash functions alone, told apart by codes (0: verified). */
+double gnomon_lsh_candidates_cost(const gnomon_lsh_sizes *s, double candidates, int64_t codes);
 /* Of probing so many buckets with so many candidates, 'verified' of them. */
 double gnomon_lsh_query_cost(const gnomon_lsh_sizes *s, const gnomon_hasher *h, double buckets,
                              double candidates, int64_t codes, double verified);
