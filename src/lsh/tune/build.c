@@ -1,5 +1,6 @@
 /* The index itself: the cheapest shape is built, its search parameters chosen on it, and the
  * guarantee tested with queries that nothing was chosen by. */
+#include "base/arithmetic.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "lsh/tune/tuning.h"
@@ -178,7 +179,7 @@ static gnomon_status measure(building *s, const gnomon_way *w)
 
 /* ---- the test ---- */
 
-static gnomon_status ask_batch(gnomon_tuning *t, int batch, int64_t first, int64_t count)
+static gnomon_status ask_batch(gnomon_tuning *t, int64_t batch, int64_t first, int64_t count)
 {
     if (t->tests[batch].offsets) return GNOMON_OK;
     return gnomon_tuning_ask(t, t->asked.some.count + first, count, &t->tests[batch], NULL);
@@ -216,18 +217,31 @@ static gnomon_status test_batch(gnomon_tuning *t, const gnomon_lsh *index,
     return GNOMON_OK;
 }
 
-static gnomon_status test(building *s, const gnomon_lsh_search_params *params, double spread,
+/* Parts of the test that it takes to win where each query finds the share expected: together their
+ * true neighbours are found sooner, and of few neighbours take little memory. */
+static int64_t first_batch(const gnomon_tuning *t, gnomon_bet bet, double share)
+{
+    enum { FEW = 128 };
+    const int64_t batch = gnomon_tuning_batch(t);
+    int64_t count = 1;
+    if (t->p.k == 0 || t->p.k > FEW) return gnomon_min(batch, t->tested);
+    while (count < t->tested && !gnomon_bet_on(&bet, share))
+        count++;
+    return gnomon_min(gnomon_round_up(count, batch), t->tested);
+}
+
+static gnomon_status test(building *s, const gnomon_lsh_search_params *params, const gnomon_way *w,
                           bool *kept)
 {
     gnomon_tuning *t = s->t;
     gnomon_bet bet;
-    gnomon_bet_open(&bet, t->p.recall, spread, gnomon_tuning_doubt(t->p.confidence, s->attempt),
+    gnomon_bet_open(&bet, t->p.recall, w->spread, gnomon_tuning_doubt(t->p.confidence, s->attempt),
                     t->tested, t->population);
-    const int64_t batch = gnomon_tuning_batch(t);
-    for (int b = 0; b < GNOMON_TUNING_BATCHES && !bet.won; b++) {
-        const int64_t first = b * batch, left = t->tested - first;
-        if (left <= 0) break;
-        GNOMON_TRY(ask_batch(t, b, first, left < batch ? left : batch));
+    if (t->first_batch == 0) t->first_batch = first_batch(t, bet, w->trial.recall);
+    int64_t here = t->first_batch;
+    for (int64_t b = 0, first = 0; first < t->tested && !bet.won; b++, first += here) {
+        if (b > 0) here = gnomon_min(gnomon_tuning_batch(t), t->tested - first);
+        GNOMON_TRY(ask_batch(t, b, first, here));
         GNOMON_TRY(test_batch(t, s->index, params, &t->tests[b], &bet));
     }
     t->out->tested = bet.count;
@@ -255,7 +269,7 @@ static gnomon_status attempt(building *s, bool *kept)
         params.rerank = w->trial.rerank;
         const bool codes = params.rerank > 0;
         if (codes) lend_codes(t, s->index);
-        const gnomon_status status = test(s, &params, w->spread, kept);
+        const gnomon_status status = test(s, &params, w, kept);
         if (codes && !*kept) lend_codes(t, s->index);
         GNOMON_TRY(status);
         w->trial.chosen = *kept ? 2 : 1;

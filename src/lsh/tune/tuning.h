@@ -46,6 +46,7 @@ typedef struct gnomon_tuning {
     bool self; /* the queries are points, each without itself */
     gnomon_asked asked, tests[GNOMON_TUNING_BATCHES];
     int64_t tested, population; /* queries of the whole test, and those that they are drawn from */
+    int64_t first_batch;        /* of the test's first parts, which are one; 0: not known yet */
     float *shares;              /* the test's, 'tested' */
     double near, *far; /* a typical neighbour's distance; ascending distances of random pairs */
     int64_t far_count;
