@@ -15,7 +15,7 @@ static inline const void *gnomon_row_at(const gnomon_matrix *m, int64_t i)
 }
 
 /* Memory that will be read soon, into the second cache: the first one has no room for much. */
-static inline void gnomon_fetch(const void *from, int64_t bytes)
+static inline void gnomon_prefetch(const void *from, int64_t bytes)
 {
     enum { LINE = 64, READ = 0, SECOND = 2 };
     for (int64_t line = 0; line < bytes; line += LINE)

@@ -293,7 +293,7 @@ static void keys_of(worker *w, gnomon_query query, const gnomon_survivor *kept, 
         /* rows lie apart: later ones are fetched meanwhile */
         const int64_t first = from == 0 ? 0 : from + GNOMON_KEYS;
         for (int64_t i = first; i < gnomon_min(from + 2 * GNOMON_KEYS, count); i++)
-            gnomon_fetch(gnomon_row_at(c->base, row_of(c, kept[i].row)), ahead);
+            gnomon_prefetch(gnomon_row_at(c->base, row_of(c, kept[i].row)), ahead);
         if (!c->bits) gnomon_exact_keys(c->s, query, c->base, rows, some, keys);
         for (int64_t i = 0; i < some; i++)
             found[from + i] = (gnomon_ranked){c->bits ? -(double)kept[from + i].low : keys[i],
@@ -761,7 +761,7 @@ static void scan_direct(worker *w, int64_t place, int64_t end, int number)
             const int64_t row = row_of(c, p);
             if (scan_base) {
                 /* far enough ahead for memory, where the processor's own prefetching is not */
-                gnomon_fetch((const char *)gnomon_row_at(base, row) + AHEAD_BYTES, row_bytes);
+                gnomon_prefetch((const char *)gnomon_row_at(base, row) + AHEAD_BYTES, row_bytes);
                 /* infinite where fp32 is too small: then nothing is known */
                 const float sum =
                     s->kernels->differences_f32(from_f32, gnomon_row_at(base, row), s->cols);
@@ -795,12 +795,12 @@ static void verify_by_rows(worker *w, int64_t rows)
         const int64_t share = gnomon_min(rows, c->count - end) * apart / w->count;
         for (int64_t q = 0; q < w->count; q++) {
             if (share > 0)
-                gnomon_fetch((const char *)c->base->data + end * apart + q * share, share);
+                gnomon_prefetch((const char *)c->base->data + end * apart + q * share, share);
             const gnomon_filter *filter = &w->filters[q];
             gnomon_survivor *kept = filter->kept + w->own->at[q];
             const int32_t left = filter->count - w->own->at[q];
             if (q + AHEAD < w->count)
-                gnomon_fetch(w->filters[q + AHEAD].kept + w->own->at[q + AHEAD], BYTES);
+                gnomon_prefetch(w->filters[q + AHEAD].kept + w->own->at[q + AHEAD], BYTES);
             int32_t count = 0;
             while (count < left && kept[count].row < end)
                 count++;

@@ -63,7 +63,7 @@ static void prepare_points(void *arg, int64_t task, int worker)
         gnomon_filter_query facts;
         gnomon_filter f = {0};
         gnomon_filter_prepare(s, i, a->steps, 0, own->f64, own->x, &facts, &f);
-        gnomon_filter_round(s->kernels, own->x, a->steps, a->bits, a->most, &facts, &f,
+        gnomon_filter_round(own->x, a->steps, a->bits, a->most, s->kernels, &facts, &f,
                             a->words + i * a->stride);
         a->told[i] = (told){facts.norm, facts.squares, f.slack, f.norm, f.floor, f.scale, f.start};
     }
@@ -242,7 +242,7 @@ static void fetch_point(const chunk *c, int64_t q)
 {
     const gnomon_matrix *m = &c->g->a->s.queries;
     const int64_t bytes = m->cols * (int64_t)gnomon_dtype_size(m->dtype);
-    gnomon_fetch(gnomon_row_at(m, row_of(c, q)), gnomon_min(bytes, FETCHED));
+    gnomon_prefetch(gnomon_row_at(m, row_of(c, q)), gnomon_min(bytes, FETCHED));
 }
 
 static float least_of(const chunk *c, int64_t q)

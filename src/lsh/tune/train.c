@@ -80,7 +80,7 @@ static void move_centre(void *arg, int64_t c, int worker)
     for (int64_t e = begin; e < end; e++) {
         const int64_t i = row_of(t, t->members[e]);
         if (e + 1 < end) /* they lie apart */
-            gnomon_fetch(gnomon_row_at(t->points, row_of(t, t->members[e + 1])), bytes);
+            gnomon_prefetch(gnomon_row_at(t->points, row_of(t, t->members[e + 1])), bytes);
         double factor = 1 / (double)(end - begin);
         if (t->metric == GNOMON_COSINE) factor *= gnomon_inverse_norm(t->kernels, t->points, i);
         t->kernels->to_f64(gnomon_row_at(t->points, i), t->points->dtype, t->points->col_stride,
