@@ -246,7 +246,9 @@ static void queries_are_rounded(void **state)
                 all += integers[j];
             }
             assert_int_equal(all, sum);
-            assert_true(squares <= (double)lost * (1 + 0x1p-20) + 0x1p-120 || isinf(lost));
+            assert_true(squares <=
+                            (double)lost * (1 + (double)d * 0x1p-22) + (double)d * 0x1p-124 ||
+                        isinf(lost));
             if (whole) assert_true(scale == 1 && lost == 0);
             if (levels_seen++ == 0) {
                 memcpy(first, integers, sizeof first);
