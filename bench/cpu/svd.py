@@ -157,6 +157,7 @@ def main():
         kept = {}
         for _ in range(given.rounds + 1):
             for who, way in ways.items():
+                time.sleep(0.2)  # the threads of NumPy's BLAS spin for a while after a product
                 used = time.process_time()
                 if isinstance(way, str):
                     begin = time.perf_counter()
