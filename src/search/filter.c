@@ -135,16 +135,18 @@ void gnomon_filter_round(const float *centred, int64_t steps, int bits, int most
     float lost, scale;
     int32_t sum;
     if (halves) most = INT8_MAX;
+    bool whole = facts->whole;
     for (;;) {
         memset(out, 0, (size_t)words * sizeof *out);
-        scale = kernels->round_row(centred, steps, bits, most, facts->whole, out, &lost, &sum);
+        scale = kernels->round_row(centred, steps, bits, most, whole, out, &lost, &sum);
         const int half = halves ? largest_half((const int8_t *)out, words, quads->halves) : 0;
         if (half <= room) break;
         most = (int)((int64_t)most * room / half);
+        whole = false; /* as they are they would be the same again */
     }
     filter->scale = scale >= 0 ? scale : 0;
     if (bits == 8) filter->start = -quads->shift * sum;
-    if (!facts->whole || scale != 1) filter->whole = INFINITY;
+    if (!whole || scale != 1) filter->whole = INFINITY;
     if (!(facts->norm < 0x1p60)) return;
     const double length = length_lost(steps, lost);
     filter->slack = above((double)filter->slack + length);

@@ -38,7 +38,7 @@ enum {
     LEAST_ROWS = 2048,    /* of a range */
     QUERIES = GNOMON_SIFT_QUERIES,
     RANGED_CHUNK = 2048,   /* queries of a task, where packed points are to serve many */
-    NEAR_CHUNK = 256,      /* the same where the second cache has all of them; of bits, at least */
+    NEAR_CHUNK = 256,      /* the same where the second cache has all of them */
     RANGED_K = 64,         /* the most neighbours for that: each range finds as many */
     RANGED_EXPECTED = 256, /* the same with expected limits */
     SAMPLED = 16,          /* of so many points one is in the sample */
@@ -47,7 +47,7 @@ enum {
     AHEAD_BYTES = 8192,
     PLANE_ROWS = 128, /* bits are compared by planes where there are so many points */
     PLANE_BYTES = GNOMON_PLANE_POINTS / 8,
-    PLANE_QUERIES = 4, /* and queries of a task, who pay for the points' turn */
+    PLANE_QUERIES = 8, /* and queries of a task, who pay for the points' turn */
     DIRECT_ROWS = 256, /* base rows between checks of the buffers, without a filter */
 };
 
@@ -1090,7 +1090,8 @@ typedef struct division {
 static division divide(const scan *c, int64_t queries, int64_t count)
 {
     const int64_t threads = gnomon_context_threads(c->s->ctx);
-    const int64_t enough = 192, few = 48, least = 16;
+    /* a task turns its bits to planes: more queries are to pay for that */
+    const int64_t enough = 192, few = 48, least = c->bits ? 64 : 16;
     const int64_t most_ranges = gnomon_max(count / LEAST_ROWS, 1);
     const int64_t most_queries = c->width == 8 ? 2 * CHUNK : CHUNK;
     division d;
@@ -1103,8 +1104,7 @@ static division divide(const scan *c, int64_t queries, int64_t count)
         chunks = gnomon_round_up(chunks, threads);
     else
         chunks = gnomon_ceil_div(queries, enough);
-    if (c->bits) /* a task turns its points to planes */
-        chunks = gnomon_min(chunks, gnomon_ceil_div(queries, NEAR_CHUNK));
+    if (c->bits) chunks = gnomon_min(chunks, gnomon_ceil_div(queries, NEAR_CHUNK));
     if (c->lists == NULL && threads > 1) /* few points have few ranges */
         chunks = gnomon_max(chunks,
                             gnomon_min(3 * threads / most_ranges, gnomon_ceil_div(queries, least)));
