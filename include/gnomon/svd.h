@@ -194,9 +194,9 @@ GNOMON_API gnomon_status gnomon_svd_options_init(gnomon_svd_options *options, si
  * converged when sum over i <= j of (|A v_i - s_i u_i|^2 + |A^T u_i - s_i v_i|^2) / 2 is at most
  * the square of GNOMON_SVD_CONVERGED * s_j: then A has j singular values, counted with
  * multiplicity, within that distance of s_1 ... s_j (Kahan; Cao, Xie & Li 1996). This needs test
- * vectors and test_power, but no further pass. Sums of leading vectors that are far below what is
- * allowed are bounded and not measured; the bounds fail in one of a million runs, and may cost the
- * count a value at its end (docs/reference/svd.md). */
+ * vectors and test_power, and hardly ever a further pass. Sums of leading vectors that are far
+ * below what is allowed are bounded and not measured; the bounds fail in one of a million runs, and
+ * may cost the count a few values at its end (docs/reference/svd.md). */
 #define GNOMON_SVD_CONVERGED 0.01
 typedef struct gnomon_svd {
     size_t struct_size;    /* set by the caller; see gnomon/base.h */

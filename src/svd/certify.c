@@ -8,6 +8,7 @@
 #include "svd/panels.h"
 
 #include <math.h>
+#include <string.h>
 
 gnomon_status gnomon_test_vectors(gnomon_factor *f, int64_t first, int64_t count, gnomon_tall *g)
 {
@@ -324,9 +325,6 @@ static void count_converged(gnomon_factor *f, const window *w, const double *squ
         sum += squares[count];
         all = has_converged(sum, f->s[count]);
     }
-    /* where combinations have more than was thought */
-    while (count > 0 && !has_converged(w->before, f->s[count - 1]))
-        count--;
     f->out->converged_values = count;
 }
 
@@ -427,6 +425,21 @@ static gnomon_status multiply_beside(beside *b, bool back, const gnomon_tall *in
     return status;
 }
 
+/* The same; where combinations have far more than was thought, as one in many does, of the vectors
+ * themselves. */
+static gnomon_status measure_beside(beside *b, bool back, const gnomon_tall *in,
+                                    const gnomon_tall *out)
+{
+    gnomon_factor *f = b->f;
+    window *w = b->w;
+    GNOMON_TRY(multiply_beside(b, back, in, out));
+    if (!w->combined || has_converged(w->before / ESTIMATED, f->s[w->begin - 1])) return GNOMON_OK;
+    *w = (window){.end = w->end};
+    gnomon_tall_drop(f->ctx, &b->products);
+    memset(b->squares, 0, (size_t)f->out->rank * sizeof *b->squares);
+    return multiply_beside(b, back, in, out);
+}
+
 /* The same, and the count. */
 static gnomon_status product_beside(gnomon_factor *f, bool back, const gnomon_tall *in,
                                     const gnomon_tall *out, window *w)
@@ -439,7 +452,7 @@ static gnomon_status product_beside(gnomon_factor *f, bool back, const gnomon_ta
         const gnomon_misfit misfit = {out, b.images, f->s, b.squares};
         status = gnomon_row_source_misfit(&f->source, in, b.vectors, w->begin, w->end, &misfit);
     } else {
-        status = multiply_beside(&b, back, in, out);
+        status = measure_beside(&b, back, in, out);
     }
     if (status == GNOMON_OK) count_converged(f, w, b.squares);
     gnomon_tall_drop(f->ctx, &b.products);

@@ -14,9 +14,8 @@ gnomon_status gnomon_panels_apply(gnomon_row_source *source, const gnomon_tall *
 /* z += A^T q, sums in the work's type; of centred rows in fp64. */
 gnomon_status gnomon_panels_adjoint(gnomon_row_source *source, const gnomon_tall *q,
                                     const gnomon_tall *z);
-/* z = A^T q, and in the same pass squares[j] = |A^T u_j - s[j] v_j|^2 for u's columns [first,
- * end).
- * closely: as gnomon_panels_misfit_is_close says on rank 0. */
+/* z = A^T q, and in the same pass squares[j] = |A^T u_j - s[j] v_j|^2 for u's columns
+ * [first, end). closely: as gnomon_panels_misfit_is_close says on rank 0. */
 typedef struct gnomon_misfit {
     const gnomon_tall *z, *v;
     const double *s;
