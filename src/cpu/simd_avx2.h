@@ -149,18 +149,6 @@ static inline vu vu_xor(vu a, vu b)
 {
     return _mm256_xor_si256(a, b);
 }
-/* sum + a + b, bit by bit: leaves the lower bit of two, returns the upper one */
-static inline vu vu_full_add(vu *sum, vu a, vu b)
-{
-    const vu s = *sum, x = vu_xor(s, a);
-    *sum = vu_xor(x, b);
-    return vu_or(vu_and(s, a), vu_and(x, b));
-}
-/* each bit as two at least of the three have it */
-static inline vu vu_majority(vu a, vu b, vu c)
-{
-    return vu_or(vu_and(a, b), vu_and(vu_xor(a, b), c));
-}
 /* whether a bit is set */
 static inline bool vu_any(vu a)
 {

@@ -160,6 +160,8 @@ static inline vu vu_xor(vu a, vu b)
 {
     return _mm512_xor_si512(a, b);
 }
+/* cpu/search/planes.inc has these in other levels' operations */
+#define HAS_FULL_ADD
 /* sum + a + b, bit by bit: leaves the lower bit of two, returns the upper one */
 static inline vu vu_full_add(vu *sum, vu a, vu b)
 {

@@ -405,7 +405,7 @@ static void choose_errors(finding *f, double threshold)
 {
     gnomon_join_sketch *s = f->sketch;
     const double k = (double)s->steps;
-    const int most = (int)floor(sqrt(0x1p31 / (k + 2))) - 1;
+    const int most = gnomon_filter_most(s->steps);
     double peak = 0, squares = 0;
     for (int64_t i = 0; i < f->points; i++) {
         double norm = f->facts[i].facts.norm;

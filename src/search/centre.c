@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "search/exact.h"
+#include "search/filter.h"
 
 #include <math.h>
 #include <string.h>
@@ -205,7 +206,7 @@ static void choose_bits(gnomon_search *s, sampling *a, double *f64)
     gnomon_centre *g = &s->centre;
     g->bits = 32;
     if (s->cols < 16 || s->cols > 4096) return;
-    const int most = (int)floor(sqrt(0x1p31 / ((double)s->cols + 2))) - 1;
+    const int most = gnomon_filter_most(s->cols);
     double peak = 0, squares = 0;
     take_sample(a);
     for (int64_t i = 0; i < count; i++) {

@@ -2,6 +2,7 @@
 #ifndef GNOMON_SEARCH_FILTER_H
 #define GNOMON_SEARCH_FILTER_H
 
+#include "base/arithmetic.h"
 #include "search/state.h"
 
 #include <math.h>
@@ -27,6 +28,17 @@ static inline int64_t gnomon_filter_words(const gnomon_quads *quads, int64_t ste
     return bits == 32   ? steps
            : bits == 16 ? (steps + 1) / 2
                         : (steps + group - 1) / group * quads->words;
+}
+/* Words that queries of so many lie apart, an odd number of a cache's lines: rows a power of two
+ * apart would share few places of the caches. */
+static inline int64_t gnomon_filter_ld(int64_t words)
+{
+    return gnomon_round_up(words + 16, 32) - 16;
+}
+/* The largest 16-bit coordinate where sums of so many products, and two, fit in 32 bits. */
+static inline int gnomon_filter_most(int64_t steps)
+{
+    return (int)floor(sqrt(0x1p31 / ((double)steps + 2))) - 1;
 }
 /* Turns a centred query of so many steps into integers of 16 or 8 bits, with what that means for
  * its filter. They are at most 'most' large; where products are summed in 16 bits as large as these

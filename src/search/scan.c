@@ -1766,8 +1766,7 @@ static gnomon_status begin(gnomon_search *s, const gnomon_matrix *base, scan *c)
     c->steps = c->bits ? (s->cols > 0 ? (s->cols + 7) / 8 : 1) : steps_of(s);
     if (c->bits) c->pick_words = gnomon_picks_words(8 * s->cols);
     c->width = c->bits || c->direct ? 32 : s->centre.bits;
-    /* Rows a power of two apart would share few places of the caches: an odd number of lines. */
-    c->ld = gnomon_round_up(words_of(c, c->steps) + 16, 32) - 16;
+    c->ld = gnomon_filter_ld(words_of(c, c->steps));
     c->from_f32 = s->options.metric != GNOMON_COSINE && !gnomon_dtype_needs_f64(base->dtype) &&
                   s->centre.scale > 0x1p-100 && s->centre.scale < 0x1p100;
     c->from_rows = c->width == 8 && c->from_f32 && base->dtype == GNOMON_F32 &&

@@ -48,7 +48,6 @@ struct gnomon_assign {
     uint32_t *words;
     told *told;
     scratch *own;
-    void *memory;
 };
 
 /* ---- points ---- */
@@ -100,11 +99,10 @@ static gnomon_status set_up(gnomon_assign *a)
     GNOMON_TRY(gnomon_centre_estimate(s, &s->queries));
     if (!(s->centre.scale > 0x1p-100 && s->centre.scale < 0x1p100)) return GNOMON_OK;
     a->bits = quads->most > 64 ? 8 : 16;
-    a->most = a->bits == 8 ? quads->most : (int)floor(sqrt(0x1p31 / ((double)s->cols + 2))) - 1;
+    a->most = a->bits == 8 ? quads->most : gnomon_filter_most(s->cols);
     a->steps = s->cols + (s->options.metric == GNOMON_COSINE ? 2 : 0);
     a->stride = gnomon_filter_words(quads, a->steps, a->bits);
-    /* an odd number of lines: rows a power of two apart would share few places of the caches */
-    a->ld = gnomon_round_up(a->stride + 16, 32) - 16;
+    a->ld = gnomon_filter_ld(a->stride);
     const int64_t each = a->stride * (int64_t)sizeof *a->words + (int64_t)sizeof *a->told;
     if (s->count > gnomon_memory_limit(s->ctx) / 4 / each) return GNOMON_OK;
     GNOMON_TRY(reserve(a));
@@ -389,15 +387,6 @@ static gnomon_status search_some(const assigning *g, const gnomon_matrix *some, 
     return GNOMON_OK;
 }
 
-static void copy_row(const gnomon_matrix *m, int64_t row, char *to)
-{
-    const int64_t size = (int64_t)gnomon_dtype_size(m->dtype);
-    const int64_t run = m->col_stride == 1 ? m->cols : 1; /* elements that follow each other */
-    const char *from = gnomon_row_at(m, row);
-    for (int64_t j = 0; j < m->cols; j += run)
-        memcpy(to + j * size, from + j * m->col_stride * size, (size_t)(run * size));
-}
-
 /* Some points at a time, copied where they don't follow each other. */
 static gnomon_status assign_by_search(assigning *g)
 {
@@ -416,7 +405,7 @@ static gnomon_status assign_by_search(assigning *g)
         gnomon_matrix some = gnomon_rows(all, at, here);
         if (g->rows != NULL) {
             for (int64_t i = 0; i < here; i++)
-                copy_row(all, g->rows[at + i], copies + i * bytes);
+                gnomon_row_copy(all, g->rows[at + i], copies + i * bytes);
             some = gnomon_matrix_rowmajor(copies, all->dtype, here, all->cols);
         }
         status = search_some(g, &some, at);

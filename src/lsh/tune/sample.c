@@ -29,16 +29,12 @@ static gnomon_status copy_dense(gnomon_context *ctx, const gnomon_matrix *m,
                                 gnomon_some_points *out)
 {
     const int64_t size = (int64_t)gnomon_dtype_size(m->dtype);
-    const int64_t run = m->col_stride == 1 ? m->cols : 1; /* elements that follow each other */
     char *to = NULL;
     GNOMON_TRY(gnomon_alloc(ctx, gnomon_times(out->count, m->cols), (size_t)size, "a sample", &to));
     out->memory[0] = to;
     out->dense = gnomon_matrix_rowmajor(to, m->dtype, out->count, m->cols);
-    for (int64_t i = 0; i < out->count; i++) {
-        const char *from = gnomon_row_at(m, out->rows[i]);
-        for (int64_t j = 0; j < m->cols; j += run, to += run * size)
-            memcpy(to, from + j * m->col_stride * size, (size_t)(run * size));
-    }
+    for (int64_t i = 0; i < out->count; i++)
+        gnomon_row_copy(m, out->rows[i], to + i * m->cols * size);
     out->points.dense = &out->dense;
     return GNOMON_OK;
 }
